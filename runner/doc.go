@@ -1,0 +1,38 @@
+// Package runner runs programs in gVisor computers: one sandbox each, without a network, with a read-only root
+// and three memory-backed folders (/workspace, /home, /tmp). It knows files, argument vectors, environments,
+// standard streams and limits; it knows nothing of scripts, runs or agents.
+//
+// # Parts
+//
+// A server holds a [Process], which is the client of one runner process: the server's own binary, executed again
+// (see [Main]). The runner process makes the sandboxes and ends them; it dies with the server, and its sandboxes
+// die with it. Inside each sandbox a small trusted init (init.py) takes one call after another: it puts the files
+// that come along in place, starts the program, and afterwards kills everything that the program left behind.
+//
+//	server: Process ── one unix socket ──> runner process ── two unix sockets ──> init, in the sandbox
+//	   └────────── pipes: files, stdin, stdout, stderr (passed along as descriptors) ──────┘
+//
+// The bytes of a call do not pass through the runner process: the server makes the pipes, and their other ends
+// travel as descriptors. Back-pressure is therefore a pipe's own: a slow [Sink] stops the program's writes.
+//
+// # What is promised
+//
+//   - Nothing of a caller's ever runs on the host. Where no sandbox can be made, Check and Start say so
+//     ([ErrNotConfigured], [ErrUnavailable]); there is no second way.
+//   - A program's end is data ([Result]); an error is a fault of ours. A computer that died is [ErrLost].
+//   - After a call the computer's process list holds the init only, whatever the program did.
+//   - The host never opens a path that a program made: files go in through the init.
+//   - Nothing is left behind: not after Close, and not after kill -9 of the server once the next one started.
+//
+// # Limits
+//
+// Memory: as root the whole sandbox lives in a memory cgroup of Spec.MemoryBytes (its files in /workspace, /home
+// and /tmp count). A computer that outgrows it is killed, and the call ends with [ReasonMemory]. Beside it each
+// process has an address space limit: a program that meets only this one sees an ordinary failure (Python raises
+// MemoryError and exits 1), which is the program's own end, [ReasonExit]. As another user than root there is no
+// cgroup; [Report.MemoryLimit] says so.
+//
+// Processes, open files and file sizes are limited per process or user (RLIMIT_NPROC, NOFILE, FSIZE, CORE), the
+// folders by their size, wall time by the runner process: TERM to the call, KILL a second later, and the sandbox
+// itself if the init does not answer within two more.
+package runner

@@ -1,0 +1,284 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Runner makes computers. [Process] is the real one; runnertest.Fake is for the tests of other packages.
+type Runner interface {
+	// Check says whether computers can be had here: a tiny one is booted, a program run in it, and it is removed
+	// again, within a bounded time. An error wraps ErrNotConfigured; its text is safe to show.
+	Check(ctx context.Context) (*Report, error)
+	// Start makes a computer. Errors wrap ErrNotConfigured or ErrUnavailable, or are ctx's own.
+	Start(ctx context.Context, spec Spec) (Computer, error)
+	// Close removes every computer, then ends the runner process. Calls that run end with ErrLost.
+	Close(ctx context.Context) error
+}
+
+// Computer is one sandbox with its files. All methods are safe for concurrent use; calls and file changes are
+// done one at a time, in the order in which they came.
+type Computer interface {
+	// ID is the Spec's.
+	ID() string
+	// Files makes changes in order and stops at the first that fails (a *FileError); earlier ones stay.
+	Files(ctx context.Context, changes []FileChange) (FileReport, error)
+	// Call runs one program to its end, and returns when everything that it started is gone and its last byte has
+	// been given to sink. When ctx ends, or Call.Timeout passes, the call is killed and the Result says so
+	// (ReasonCancelled, ReasonTimeout) with a nil error. A sandbox killed for its memory is a Result too
+	// (ReasonMemory), though the computer is gone. Errors: ErrLost, ErrClosed, *FileError (nothing was run),
+	// ErrSink, ErrTooLarge (nothing was run), or ctx's own where it ended before the program was started.
+	Call(ctx context.Context, call Call, sink Sink) (Result, error)
+	// Processes lists what runs inside, as the sandbox itself sees it.
+	Processes(ctx context.Context) ([]ProcessInfo, error)
+	// Close removes the computer and everything in it. A second Close does nothing.
+	Close(ctx context.Context) error
+	// Done is closed when the computer is gone, for whatever reason.
+	Done() <-chan struct{}
+}
+
+// The errors of this package; compare with errors.Is.
+var (
+	// ErrNotConfigured: computers cannot be had here (no runsc, a broken one, no Python).
+	ErrNotConfigured = errors.New("computers are not available on this deployment")
+	// ErrUnavailable: this one computer could not be made.
+	ErrUnavailable = errors.New("the computer could not be made")
+	// ErrLost: the computer, or the whole runner process, went away.
+	ErrLost = errors.New("the computer was lost")
+	// ErrClosed: the computer or the runner has been closed.
+	ErrClosed = errors.New("the computer is closed")
+	// ErrSink: the sink refused output, so the call was killed.
+	ErrSink = errors.New("the output could not be taken")
+	// ErrTooLarge: a call or its files pass MaxPayloadBytes, or one of its parts its own bound.
+	ErrTooLarge = errors.New("the call is too large")
+	// ErrInvalid: a spec, path or call that no computer would take.
+	ErrInvalid = errors.New("not a valid request to a computer")
+)
+
+// Defaults of a Spec.
+const (
+	DefaultMemoryBytes    = 512 << 20
+	DefaultWorkspaceBytes = 256 << 20
+	DefaultHomeBytes      = 256 << 20
+	DefaultTmpBytes       = 64 << 20
+	DefaultProcesses      = 64
+	DefaultOpenFiles      = 1024
+)
+
+// MaxPayloadBytes bounds what one call or one change of files may bring along: contents, arguments, environment.
+const MaxPayloadBytes = 64 << 20
+
+// ScriptUser is the user and group id of programs inside a computer.
+const ScriptUser = 1000
+
+// Spec says what computer is wanted. Zero values are the defaults above.
+type Spec struct {
+	// ID is unique among the runner's computers: 1 to 64 of [a-z0-9_].
+	ID string
+	// MemoryBytes bounds the whole sandbox (with a cgroup) and each process's address space.
+	MemoryBytes int64
+	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp.
+	WorkspaceBytes, HomeBytes, TmpBytes int64
+	// Processes bounds the processes and threads that programs have at once.
+	Processes int
+}
+
+// withDefaults fills what is zero.
+func (s Spec) withDefaults() Spec {
+	set := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	set(&s.MemoryBytes, DefaultMemoryBytes)
+	set(&s.WorkspaceBytes, DefaultWorkspaceBytes)
+	set(&s.HomeBytes, DefaultHomeBytes)
+	set(&s.TmpBytes, DefaultTmpBytes)
+	if s.Processes == 0 {
+		s.Processes = DefaultProcesses
+	}
+	return s
+}
+
+// Report is what Check found; a deployment shows it.
+type Report struct {
+	// Gvisor is runsc's version, Platform how it runs programs ("systrap").
+	Gvisor, Platform string
+	// Digest names the computers' root: "sha256:" and 64 hexadecimal digits over what Runtimes says.
+	Digest string
+	// Fallback is true where the root is the host's /usr, read-only, and not an image.
+	Fallback bool
+	// Rootless is true where the server is not root: then there is no memory cgroup.
+	Rootless bool
+	// Runtimes are interpreters with their versions, as "python3 3.11.2", in the order python3, node, glibc.
+	Runtimes []string
+	// MemoryLimit says in words how memory is bounded here.
+	MemoryLimit string
+}
+
+// FileOp says what a FileChange does.
+type FileOp string
+
+const (
+	// FileWrite puts a regular file in place, atomically: a sibling is written, then renamed. Whatever stood there (a
+	// link, a FIFO, a folder with all in it) is gone afterwards and was not followed. Missing folders are made, root's, 0755.
+	FileWrite FileOp = "write"
+	// FileMkdir makes a folder, or sets the mode and owner of the one that is there. Anything else there is removed.
+	FileMkdir FileOp = "mkdir"
+	// FileRemove removes what is at the path, with everything in it; what is not there is no error.
+	FileRemove FileOp = "remove"
+	// FilePrune removes from the folder at the path the managed files that Keep does not name: regular files that
+	// belong to root and whose names end in Suffix. Others, and folders, stay.
+	FilePrune FileOp = "prune"
+)
+
+// FileChange is one change of a computer's files. Paths are absolute, clean, and inside /workspace, /home or /tmp.
+// No link that a program made is ever followed, in no component; one that stands in the way of a parent folder is
+// replaced by a folder.
+type FileChange struct {
+	Op   FileOp
+	Path string
+	// Mode is permission bits, with setuid and setgid refused; 01777 is allowed for folders.
+	Mode uint32
+	// UID and GID: 0 or ScriptUser. Files of root's are "managed": programs can neither change nor replace them,
+	// where their folder is root's with mode 01777.
+	UID, GID int
+	// Content is the file's (FileWrite).
+	Content []byte
+	// Suffix and Keep are FilePrune's; Keep holds names, not paths.
+	Suffix string
+	Keep   []string
+}
+
+// FileReport tells what a list of changes did.
+type FileReport struct {
+	// Removed are the paths that FilePrune removed, in order.
+	Removed []string
+}
+
+// FileError is a change that could not be made: a full folder, a path through something that cannot be replaced.
+type FileError struct {
+	// Index is the change's place in its list.
+	Index int
+	Op    FileOp
+	Path  string
+	// Full is true where the folder's size or the computer's memory was used up.
+	Full bool
+	// Message is the system's own word.
+	Message string
+}
+
+// Error implements error.
+func (e *FileError) Error() string {
+	return fmt.Sprintf("%s %s: %s", e.Op, e.Path, e.Message)
+}
+
+// Call is one program to run.
+type Call struct {
+	// ID is for logs only.
+	ID string
+	// Argv is the program and its arguments; Argv[0] is looked up in Env's PATH. `python3 FILE …` starts without
+	// the interpreter's own start-up time.
+	Argv []string
+	// Env is the whole environment, as NAME=value; nothing is added.
+	Env []string
+	// Dir is the working directory; it must exist when Files have been put in place.
+	Dir string
+	// Stdin is given, then end of file.
+	Stdin []byte
+	// Files are put in place before the program starts, in one go with it.
+	Files []FileChange
+	// Timeout is wall time from the program's start; 0 is none.
+	Timeout time.Duration
+	Limits  Limits
+}
+
+// Limits of one call; zero values are the Spec's or the defaults.
+type Limits struct {
+	// AddressSpaceBytes is RLIMIT_AS of each process (default: Spec.MemoryBytes).
+	AddressSpaceBytes int64
+	// FileSizeBytes is RLIMIT_FSIZE (default: the largest of the Spec's folders).
+	FileSizeBytes int64
+	// OpenFiles is RLIMIT_NOFILE.
+	OpenFiles int
+	// Processes is RLIMIT_NPROC.
+	Processes int
+}
+
+// Stream names one of a program's output streams.
+type Stream int
+
+const (
+	// Stdout is standard output.
+	Stdout Stream = 1
+	// Stderr is standard error.
+	Stderr Stream = 2
+)
+
+// String is "stdout" or "stderr".
+func (s Stream) String() string {
+	if s == Stderr {
+		return "stderr"
+	}
+	return "stdout"
+}
+
+// MaxChunkBytes is the most that a Sink is given at once.
+const MaxChunkBytes = 32 << 10
+
+// Sink takes a call's output. It is called from one goroutine, in order of arrival, with 1 to MaxChunkBytes bytes
+// that are the sink's only until it returns. While it does not return, the program waits. An error kills the call.
+type Sink interface {
+	Write(stream Stream, p []byte) error
+}
+
+// SinkFunc is a function as a Sink.
+type SinkFunc func(stream Stream, p []byte) error
+
+// Write implements Sink.
+func (f SinkFunc) Write(stream Stream, p []byte) error { return f(stream, p) }
+
+// Discard is a Sink that takes everything and keeps nothing.
+var Discard Sink = SinkFunc(func(Stream, []byte) error { return nil })
+
+// Reason says why a call ended.
+type Reason string
+
+const (
+	// ReasonExit: the program ended by itself with ExitCode.
+	ReasonExit Reason = "exit"
+	// ReasonSignal: the program died of Signal, which was not the runner's.
+	ReasonSignal Reason = "signal"
+	// ReasonTimeout: Call.Timeout passed.
+	ReasonTimeout Reason = "timeout"
+	// ReasonMemory: the sandbox outgrew its memory and was killed; the computer is gone.
+	ReasonMemory Reason = "memory"
+	// ReasonCancelled: the call's context ended.
+	ReasonCancelled Reason = "cancelled"
+)
+
+// Result is a program's end.
+type Result struct {
+	// ExitCode is what it exited with, or 128 + the signal's number.
+	ExitCode int
+	// Signal is the name ("SIGKILL") where it died of one, else empty: sys.exit(137) has none.
+	Signal string
+	Reason Reason
+	// Wall is from the program's start to its end; CPU is that of all its processes.
+	Wall, CPU time.Duration
+	// PeakMemoryBytes is the largest resident size of any one of its processes.
+	PeakMemoryBytes int64
+	// LeftOver counts the processes that it left behind and that were killed.
+	LeftOver int
+}
+
+// ProcessInfo is one process inside a computer.
+type ProcessInfo struct {
+	PID, PPID, UID int
+	// Command is the program's name.
+	Command string
+	// Init is true for the init itself and for the process that it keeps waiting for the next call.
+	Init bool
+}
