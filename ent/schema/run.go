@@ -1,0 +1,54 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+)
+
+// Run is one run of an agent, or one without an agent.
+type Run struct{ ent.Schema }
+
+// Annotations name the table.
+func (Run) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "runs"}}
+}
+
+// Mixin brings id, organization_id and created_at.
+func (Run) Mixin() []ent.Mixin { return []ent.Mixin{owned{}} }
+
+// Fields of a run. owner and its companions are the lease of the server that holds the run's computer.
+func (Run) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("agent_id").MaxLen(64).Optional().Nillable().Immutable(),
+		field.String("key_id").MaxLen(64).Immutable(),
+		field.String("status").MaxLen(16),
+		field.Int("generation").Default(0),
+		field.Bytes("environment").Immutable().Comment("a JSON object of strings"),
+		field.Bytes("tools").Immutable().Comment("the tools offered in this run, as JSON, fixed when it was created"),
+		field.String("owner").MaxLen(64).Default("").Comment("the server that holds the run's computer; empty: none"),
+		field.Int64("owner_token").Default(0).Comment("fencing: counted up whenever the owner changes"),
+		field.Time("owner_until").Optional().Nillable().Comment("when the owner's lease ends"),
+		field.Time("finished_at").Optional().Nillable(),
+	}
+}
+
+// Edges of a run.
+func (Run) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.To("organization", Organization.Type).Field("organization_id").Unique().Required().Immutable(),
+		edge.To("agent", Agent.Type).Field("agent_id").Unique().Immutable(),
+	}
+}
+
+// Indexes of runs. The one on the owner serves the sweeper, which looks over all organizations.
+func (Run) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("organization_id", "id"),
+		index.Fields("organization_id", "agent_id", "id"),
+		index.Fields("owner", "owner_until"),
+	}
+}
