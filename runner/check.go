@@ -21,7 +21,7 @@ const (
 
 // CheckSpec says why no computer would be made of it; the error wraps ErrInvalid.
 func CheckSpec(s Spec) error {
-	if n := len(s.ID); n < 1 || n > 64 || strings.Trim(s.ID, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+	if n := len(s.ID); n < 1 || n > 64 {
 		return fmt.Errorf("%w: id %q", ErrInvalid, s.ID)
 	}
 	for _, r := range s.ID {

@@ -1,0 +1,229 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// MainArg is the first argument with which the server's binary is executed again as the runner process.
+const MainArg = "runner-process"
+
+// mainSocket is the runner process's end of the socket to the server.
+const mainSocket = 3
+
+// Main is the runner process; args follow MainArg. It ends, and takes every sandbox with it, when the socket to the
+// server does, and returns the exit code.
+func Main(args []string) int {
+	fs := flag.NewFlagSet(MainArg, flag.ContinueOnError)
+	runsc := fs.String("runsc", "", "absolute path of runsc")
+	state := fs.String("state", "", "folder for state")
+	limit := fs.Int("computers", 0, "most computers at once")
+	if err := fs.Parse(args); err != nil {
+		return 2
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	// The server ends this process, in its own time; what asks the server to stop may reach all of its processes.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	f := os.NewFile(mainSocket, "server")
+	w, err := newWire(f)
+	if err != nil {
+		log.Error("the runner process was not started by a server", "error", err)
+		return 2
+	}
+	f.Close()
+	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, quit: make(chan struct{})}
+	if err := h.open(*runsc, *state); err != nil {
+		h.broken = err
+	}
+	h.serve()
+	if err := h.close(); err != nil {
+		log.Error("the runner process leaves something behind, for the next start to remove", "error", err)
+		return 1
+	}
+	return 0
+}
+
+// host is the runner process.
+type host struct {
+	server    *wire
+	log       *slog.Logger
+	limit     int
+	adapter   *runscAdapter
+	held      *os.File // the lock of this start's folder
+	broken    error    // why no computer can be made
+	noCgroups error    // why there is no memory limit for a whole computer
+	quit      chan struct{}
+
+	mu        sync.Mutex
+	computers map[string]*hosted
+	work      sync.WaitGroup
+}
+
+// open removes what earlier starts left, and makes this one's folder.
+func (h *host) open(runsc, state string) error {
+	if err := sweepState(state); err != nil {
+		h.log.Error("not everything that an earlier start left could be removed", "error", err)
+	}
+	folder, held, err := startFolder(state)
+	if err != nil {
+		return fmt.Errorf("the runner's state folder: %w", err)
+	}
+	h.held = held
+	g, err := newCgroups(filepath.Base(folder))
+	if err != nil {
+		h.noCgroups = err
+	} else if err := os.WriteFile(filepath.Join(folder, cgroupFile), []byte(g.dir), 0o600); err != nil {
+		return err
+	}
+	h.adapter, err = newAdapter(runsc, folder, g)
+	if err != nil {
+		return errors.Join(err, g.close(), os.RemoveAll(folder))
+	}
+	return nil
+}
+
+// close ends every computer and removes the folder.
+func (h *host) close() error {
+	close(h.quit)
+	h.work.Wait()
+	var err error
+	if h.adapter != nil {
+		err = h.adapter.close()
+	}
+	if h.held != nil {
+		err = errors.Join(err, h.held.Close())
+	}
+	return err
+}
+
+// serve takes requests until the server is gone. Each has a goroutine of its own: the server bounds how many there are.
+func (h *host) serve() {
+	b := make([]byte, maxPacket)
+	for {
+		n, files, err := h.server.receive(b)
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				h.log.Error("the server's socket failed", "error", err)
+			}
+			return
+		}
+		var r request
+		if err := json.Unmarshal(b[:n], &r); err != nil {
+			closeAll(files)
+			h.log.Error("a request that is none", "error", err)
+			return
+		}
+		if r.Op == opCancel {
+			h.cancel(r)
+			continue
+		}
+		h.work.Go(func() {
+			resp := h.handle(r, files)
+			closeAll(files)
+			resp.Seq = r.Seq
+			h.answer(resp)
+		})
+	}
+}
+
+func (h *host) answer(r response) {
+	err := h.server.sendJSON(r)
+	if err != nil && r.Seq != 0 { // too large, say
+		err = h.server.sendJSON(response{Seq: r.Seq, Fault: faultUnavailable, Message: err.Error()[:min(len(err.Error()), 200)]})
+	}
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		h.log.Error("an answer could not be sent", "error", err)
+	}
+}
+
+func (h *host) handle(r request, files []*os.File) response {
+	if h.broken != nil {
+		return failed(faultNotConfigured, h.broken)
+	}
+	switch r.Op {
+	case opCheck:
+		return h.check()
+	case opStart:
+		return h.start(r)
+	}
+	h.mu.Lock()
+	c := h.computers[r.Computer]
+	h.mu.Unlock()
+	if c == nil {
+		return failed(faultLost, nil)
+	}
+	switch {
+	case r.Op == opFiles && len(files) == 1, r.Op == opCall && len(files) == 4:
+		return c.do(r, files)
+	case r.Op == opProcesses:
+		return c.processes()
+	case r.Op == opClose:
+		c.close()
+		return response{}
+	}
+	return failed(faultInvalid, errors.New("no such request"))
+}
+
+// check says what there is, without making a computer.
+func (h *host) check() response {
+	v, err := h.adapter.version(context.Background())
+	if err != nil {
+		h.log.Error("runsc cannot be used", "error", err)
+		return failed(faultNotConfigured, errors.New("runsc cannot be used"))
+	}
+	r := &Report{Gvisor: v, Platform: "systrap", Fallback: true, Rootless: h.adapter.rootless}
+	r.MemoryLimit = "a cgroup for each computer, and an address space limit for each process"
+	if h.noCgroups != nil {
+		r.MemoryLimit = "an address space limit for each process; none for a whole computer: " + h.noCgroups.Error()
+	}
+	return response{Report: r}
+}
+
+// start makes a computer and waits for its init.
+func (h *host) start(r request) response {
+	if r.Spec == nil || CheckSpec(*r.Spec) != nil {
+		return failed(faultInvalid, errors.New("the computer's spec"))
+	}
+	c := &hosted{host: h, spec: *r.Spec, ready: make(chan struct{}), answers: make(chan string), ends: make(chan string), gone: make(chan struct{}), cancels: map[uint64]chan struct{}{}}
+	h.mu.Lock()
+	_, twice := h.computers[c.spec.ID]
+	full := len(h.computers) >= h.limit
+	if !twice && !full {
+		h.computers[c.spec.ID] = c
+	}
+	h.mu.Unlock()
+	switch {
+	case twice:
+		return failed(faultInvalid, errors.New("a computer with this id is there already"))
+	case full:
+		return failed(faultUnavailable, fmt.Errorf("%d computers are up already", h.limit))
+	}
+	if err := c.boot(); err != nil {
+		h.mu.Lock()
+		delete(h.computers, c.spec.ID)
+		h.mu.Unlock()
+		h.log.Error("a computer could not be made", "computer", c.spec.ID, "error", err)
+		return failed(faultUnavailable, errors.New("the sandbox did not start"))
+	}
+	return response{}
+}
+
+// cancel passes a call's cancelling on; a call that has ended does not mind.
+func (h *host) cancel(r request) {
+	h.mu.Lock()
+	c := h.computers[r.Computer]
+	h.mu.Unlock()
+	if c != nil {
+		close(c.cancelOf(r.Seq))
+	}
+}

@@ -1,0 +1,378 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	bootTime    = 15 * time.Second // from runsc's start to the init's first word
+	requestTime = 60 * time.Second // for files to arrive and be put in place
+	termTime    = time.Second      // from TERM to KILL
+	killTime    = 2 * time.Second  // from KILL to the end of the sandbox
+)
+
+// hosted is one computer in the runner process.
+type hosted struct {
+	host    *host
+	spec    Spec
+	sandbox *sandbox
+	work    *wire         // to the process that the init keeps waiting
+	control *wire         // to the init
+	next    atomic.Int64  // the waiting process's id, inside
+	ready   chan struct{} // closed when the first one waits
+	answers chan string   // what comes from work
+	ends    chan string   // what comes from control
+	gone    chan struct{} // closed when the sandbox has ended
+	turn    sync.Mutex    // one request at a time
+	ooms    int           // seen before this call
+
+	mu      sync.Mutex
+	cancels map[uint64]chan struct{} // by the call's number; made by whoever comes first
+	last    uint64                   // the newest call that has ended
+	closing bool
+}
+
+// boot starts the sandbox and waits until its init is ready.
+func (c *hosted) boot() (err error) {
+	var theirWork, theirControl *os.File
+	if c.work, theirWork, err = packetPair(); err != nil {
+		return err
+	}
+	defer theirWork.Close()
+	if c.control, theirControl, err = packetPair(); err != nil {
+		return errors.Join(err, c.work.conn.Close())
+	}
+	defer theirControl.Close()
+	if c.sandbox, err = c.host.adapter.start(c.spec, theirWork, theirControl); err != nil {
+		return errors.Join(err, c.work.conn.Close(), c.control.conn.Close())
+	}
+	c.host.work.Go(c.readWork)
+	c.host.work.Go(c.readControl)
+	c.host.work.Go(c.watch)
+	t := time.NewTimer(bootTime)
+	defer t.Stop()
+	select {
+	case <-c.ready:
+		return nil
+	case <-c.gone:
+		return fmt.Errorf("it ended at once: %s", c.sandbox.stderr)
+	case <-t.C:
+		c.setClosing()
+		c.sandbox.kill(time.Second)
+		return fmt.Errorf("it was not ready within %s: %s", bootTime, c.sandbox.stderr)
+	}
+}
+
+// watch waits for the sandbox's end and tells it.
+func (c *hosted) watch() {
+	select {
+	case <-c.sandbox.exited:
+	case <-c.host.quit:
+		c.sandbox.kill(time.Second)
+	}
+	close(c.gone)
+	c.work.conn.Close()
+	c.control.conn.Close()
+	h := c.host
+	h.mu.Lock()
+	delete(h.computers, c.spec.ID)
+	h.mu.Unlock()
+	if text := c.sandbox.stderr.String(); text != "" {
+		h.log.Warn("a computer's last words", "computer", c.spec.ID, "text", text)
+	}
+	c.mu.Lock()
+	told := c.closing
+	c.mu.Unlock()
+	if !told {
+		h.answer(response{Gone: c.spec.ID})
+	}
+}
+
+func (c *hosted) setClosing() {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+}
+
+// readWork reads what waiting processes say. Their coming is kept, the rest is for the request that runs.
+func (c *hosted) readWork() {
+	b := make([]byte, maxPacket)
+	first := true
+	for {
+		n, files, err := c.work.receive(b)
+		closeAll(files)
+		if err != nil {
+			return
+		}
+		s := string(b[:n])
+		if pid, ok := strings.CutPrefix(s, "n"); ok {
+			p, _ := strconv.ParseInt(pid, 10, 64)
+			c.next.Store(p)
+			if first {
+				first = false
+				close(c.ready)
+			}
+			continue
+		}
+		select {
+		case c.answers <- s:
+		case <-c.gone:
+			return
+		}
+	}
+}
+
+// readControl reads the ends of processes. One that nobody waits for is of a process that died waiting.
+func (c *hosted) readControl() {
+	b := make([]byte, 256)
+	for {
+		n, files, err := c.control.receive(b)
+		closeAll(files)
+		if err != nil {
+			return
+		}
+		select {
+		case c.ends <- string(b[:n]):
+		case <-c.gone:
+			return
+		case <-time.After(requestTime):
+		}
+	}
+}
+
+// cancelOf is the channel that cancels a call; calls and cancels may come in any order.
+func (c *hosted) cancelOf(seq uint64) chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancels[seq] == nil && seq <= c.last {
+		return make(chan struct{})
+	}
+	if c.cancels[seq] == nil {
+		c.cancels[seq] = make(chan struct{})
+	}
+	return c.cancels[seq]
+}
+
+// do passes a request with its pipes to the waiting process, and sees it to its end.
+func (c *hosted) do(r request, files []*os.File) response {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	cancel := c.cancelOf(r.Seq)
+	defer func() {
+		c.mu.Lock()
+		delete(c.cancels, r.Seq)
+		c.last = max(c.last, r.Seq)
+		c.mu.Unlock()
+	}()
+	c.ooms = c.sandbox.group.kills()
+	kind := "F"
+	if r.Op == opCall {
+		kind = "C"
+	}
+	if err := c.work.send([]byte(kind+itoa(r.Length)), files...); err != nil {
+		return failed(faultLost, nil)
+	}
+	closeAll(files) // the pipes' only other ends are now inside
+	e := &execution{c: c, r: r, cancel: cancel, limit: time.NewTimer(requestTime)}
+	defer e.limit.Stop()
+	return e.wait()
+}
+
+// execution is one request on its way.
+type execution struct {
+	c       *hosted
+	r       request
+	cancel  chan struct{}
+	limit   *time.Timer // of the present stage
+	removed []string
+	pid     string // of the program, once it runs
+	end     string // the program's, where it came before the start's word
+	began   time.Time
+	reason  Reason // why it is being ended
+	killed  bool
+}
+
+// wait sees the request to its end.
+func (e *execution) wait() response {
+	for {
+		select {
+		case a := <-e.c.answers:
+			if resp, done := e.answer(a); done {
+				return resp
+			}
+		case s := <-e.c.ends:
+			if e.ended(s) {
+				return e.result(s)
+			}
+		case <-e.cancel:
+			e.cancel = nil
+			if e.reason == "" {
+				e.stop(ReasonCancelled)
+			}
+		case <-e.limit.C:
+			e.late()
+		case <-e.c.gone:
+			return e.lost()
+		}
+	}
+}
+
+// answer takes a word of the process that does the request.
+func (e *execution) answer(a string) (response, bool) {
+	switch a[0] {
+	case 'r':
+		e.removed = append(e.removed, a[1:])
+	case 'e':
+		return fileFault(a), true
+	case 'o':
+		if e.r.Op == opFiles {
+			return response{Removed: e.removed}, true
+		}
+		e.pid, e.began = a[1:], time.Now()
+		if e.end != "" && e.ended(e.end) {
+			return e.result(e.end), true
+		}
+		e.limit.Stop()
+		if e.reason != "" {
+			e.kill()
+		} else if e.r.Timeout > 0 {
+			e.limit.Reset(e.r.Timeout)
+		}
+	}
+	return response{}, false
+}
+
+// ended says whether an end is this program's. The two sockets keep no order between them: an end may come first.
+func (e *execution) ended(s string) bool {
+	pid, _, _ := strings.Cut(strings.TrimPrefix(s, "x"), " ")
+	if e.pid != "" {
+		return pid == e.pid
+	}
+	e.end = s
+	return false
+}
+
+// stop begins to end the call. One that has not begun is killed as it does: its request is on the way to a process
+// that cannot be told from the next one.
+func (e *execution) stop(why Reason) {
+	e.reason = why
+	if e.pid == "" {
+		return
+	}
+	_ = e.c.control.send([]byte("t"))
+	e.limit.Reset(termTime)
+}
+
+func (e *execution) kill() {
+	e.killed = true
+	_ = e.c.control.send([]byte("k"))
+	e.limit.Reset(killTime)
+}
+
+// late is called when a stage has taken its time.
+func (e *execution) late() {
+	switch {
+	case e.reason == "" && e.pid != "":
+		e.stop(ReasonTimeout)
+	case e.pid != "" && !e.killed:
+		e.kill()
+	default: // the init does not answer, or files do not arrive
+		e.c.sandbox.kill(time.Second)
+	}
+}
+
+// lost is the answer when the sandbox has gone under the request.
+func (e *execution) lost() response {
+	wall := time.Duration(0)
+	if !e.began.IsZero() {
+		wall = time.Since(e.began)
+	}
+	r := &Result{ExitCode: 137, Signal: "SIGKILL", Reason: e.reason, Wall: wall}
+	switch {
+	case e.r.Op == opCall && e.c.sandbox.oom && e.reason == "":
+		r.Reason = ReasonMemory
+	case e.r.Op != opCall || e.reason == "":
+		return failed(faultLost, nil)
+	}
+	return response{Result: r, Removed: e.removed}
+}
+
+// result reads the init's word of the program's end: x<pid> <wait status> <cpu us> <max rss KiB> <left over>.
+func (e *execution) result(s string) response {
+	f := strings.Fields(strings.TrimPrefix(s, "x"))
+	if len(f) != 5 {
+		return failed(faultLost, errors.New("the init said something else"))
+	}
+	var v [5]int64
+	for i := range f {
+		v[i], _ = strconv.ParseInt(f[i], 10, 64)
+	}
+	r := &Result{Reason: ReasonExit, CPU: time.Duration(v[2]) * time.Microsecond, PeakMemoryBytes: v[3] << 10, LeftOver: int(v[4])}
+	if !e.began.IsZero() {
+		r.Wall = time.Since(e.began)
+	}
+	if sig := int(v[1] & 0x7f); sig != 0 {
+		r.Reason, r.Signal, r.ExitCode = ReasonSignal, signalName(sig), 128+sig
+	} else {
+		r.ExitCode = int(v[1] >> 8 & 0xff)
+	}
+	if e.c.sandbox.group.kills() > e.c.ooms {
+		r.Reason = ReasonMemory
+	}
+	if e.reason != "" {
+		r.Reason = e.reason
+	}
+	return response{Result: r, Removed: e.removed}
+}
+
+// fileFault reads e<index> <full> <message>.
+func fileFault(a string) response {
+	f := strings.SplitN(a[1:], " ", 3)
+	if len(f) != 3 {
+		return failed(faultLost, errors.New("the init said something else"))
+	}
+	i, _ := strconv.Atoi(f[0])
+	if i < 0 {
+		return failed(faultInvalid, errors.New(f[2]))
+	}
+	r := failed(faultFile, errors.New(f[2]))
+	r.Index, r.Full = i, f[1] == "1"
+	return r
+}
+
+func (c *hosted) processes() response {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	ps, err := c.sandbox.processes(ctx)
+	if err != nil {
+		return failed(faultLost, err)
+	}
+	next := int(c.next.Load())
+	for i := range ps {
+		ps[i].Init = ps[i].UID == 0 && (ps[i].PID == 1 || ps[i].PID == next)
+	}
+	return response{Processes: slices.Clip(ps)}
+}
+
+// close ends the computer: the init ends when its socket does, and with it the sandbox; one that does not is killed.
+func (c *hosted) close() {
+	c.setClosing()
+	c.control.conn.Close()
+	t := time.NewTimer(termTime)
+	defer t.Stop()
+	select {
+	case <-c.gone:
+	case <-t.C:
+		c.sandbox.kill(time.Second)
+		<-c.gone
+	}
+}

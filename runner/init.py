@@ -1,0 +1,462 @@
+# The init of a computer. It runs as root inside the sandbox, and is the only thing there that is trusted: it reads
+# nothing that a program could have written. Its interpreter was started with an empty environment but for what
+# _SAME names, in /, with no folder of a program's on its path, before any program ran.
+#
+# Descriptor 3 (work): one packet a request, with descriptors attached; the process forked ahead answers it.
+#   F<length>           payload                         changes of files
+#   C<length>           payload stdin stdout stderr     changes of files, then a program
+#   answers: n<pid> waiting; r<path> removed; o<pid> done, or the program starts; e<index> <full> <message>
+# Descriptor 4 (control): t and k end the running program; x<pid> <status> <cpu us> <max rss KiB> <left over> tells its end.
+#
+# Capabilities: SETUID and SETGID to become the programs' user, KILL to end them, CHOWN to hand files over to it, and
+# DAC_OVERRIDE with FOWNER to remove what programs put in folders of their own where files have to go. A program has none.
+import sys
+_BASE = sys.path[1:]
+sys.path[:] = _BASE
+import os, posix, _signal, _socket, resource, select, gc
+
+_WORK, _CONTROL = 3, 4
+_USER = 1000
+_O_DIR = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Variables that an interpreter reads as it starts. A program that has other values gets an interpreter of its own.
+_SAME = {b"PYTHONUNBUFFERED": b"1", b"PYTHONDONTWRITEBYTECODE": b"1", b"LANG": b"C.UTF-8"}
+
+
+def _reader(buf):
+    """Functions that take an int of 8 bytes, bytes, and a list of bytes from buf."""
+    at = 0
+
+    def num():
+        nonlocal at
+        at += 8
+        return int.from_bytes(buf[at - 8:at], "little")
+
+    def data():
+        nonlocal at
+        n = num()
+        at += n
+        return buf[at - n:at]
+
+    def some():
+        return [bytes(data()) for _ in range(num())]
+    return num, data, some
+
+
+def _receive(fd, length):
+    """All of a payload, from its pipe."""
+    buf = memoryview(bytearray(length))
+    at = 0
+    while at < length:
+        n = os.readv(fd, [buf[at:]])
+        if n == 0:
+            raise EOFError("the payload ended early")
+        at += n
+    return buf
+
+
+def _remove(name, parent):
+    """What name is in the folder parent, and all in it, links not followed."""
+    try:
+        os.unlink(name, dir_fd=parent)
+        return
+    except FileNotFoundError:
+        return
+    except (IsADirectoryError, PermissionError):
+        pass
+    # A list, not recursion: programs can nest folders deeper than frames, descriptors and paths go.
+    top = os.open(name, _O_DIR, dir_fd=parent)
+    stack = [(top, name, os.listdir(top))]
+    deep = 0
+    try:
+        while stack:
+            fd, name, entries = stack[-1]
+            if not entries:
+                stack.pop()
+                os.close(fd)
+                os.rmdir(name, dir_fd=stack[-1][0] if stack else parent)
+                continue
+            entry = os.fsencode(entries.pop())
+            try:
+                os.unlink(entry, dir_fd=fd)
+            except (IsADirectoryError, PermissionError):
+                if len(stack) > 200:  # too deep: it is brought up, beside the first ones
+                    deep += 1
+                    up = b".deep-%d" % deep
+                    _remove(up, top)
+                    os.rename(entry, up, src_dir_fd=fd, dst_dir_fd=top)
+                    stack[0][2].append(up)
+                    continue
+                down = os.open(entry, _O_DIR, dir_fd=fd)
+                stack.append((down, entry, os.listdir(down)))
+    finally:
+        for fd, _, _ in stack:
+            os.close(fd)
+
+
+def _folder(path, make):
+    """The folder at path, opened with no link followed; make puts folders where there are none. None: not there."""
+    fd = os.open("/", _O_DIR)
+    names = [n for n in path.split(b"/") if n]
+    for i, name in enumerate(names):
+        for again in (False, True):
+            try:
+                down = os.open(name, _O_DIR, dir_fd=fd)
+                break
+            except FileNotFoundError:
+                if not make:
+                    os.close(fd)
+                    return None
+            except OSError:  # a link, a FIFO, a file
+                if again or not make or i == 0:
+                    os.close(fd)
+                    if not make:
+                        return None
+                    raise
+                _remove(name, fd)
+            os.mkdir(name, 0o755, dir_fd=fd)
+        os.close(fd)
+        fd = down
+    return fd
+
+
+def _write(fd, name, content, mode, uid, gid):
+    temp = b".scriptorium-new"
+    _remove(temp, fd)
+    f = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
+    try:
+        try:
+            at = 0
+            while at < len(content):
+                at += os.write(f, content[at:])
+            os.fchown(f, uid, gid)
+            os.fchmod(f, mode)
+        finally:
+            os.close(f)
+        try:
+            os.rename(temp, name, src_dir_fd=fd, dst_dir_fd=fd)
+        except IsADirectoryError:
+            _remove(name, fd)
+            os.rename(temp, name, src_dir_fd=fd, dst_dir_fd=fd)
+    except BaseException:
+        _remove(temp, fd)
+        raise
+
+
+def _mkdir(fd, name, mode, uid, gid):
+    try:
+        f = os.open(name, _O_DIR, dir_fd=fd)
+    except OSError:
+        _remove(name, fd)
+        os.mkdir(name, 0o700, dir_fd=fd)
+        f = os.open(name, _O_DIR, dir_fd=fd)
+    try:
+        os.fchown(f, uid, gid)
+        os.fchmod(f, mode)
+    finally:
+        os.close(f)
+
+
+def _prune(path, suffix, keep, work):
+    fd = _folder(path, False)
+    if fd is None:
+        return
+    try:
+        for name in sorted(os.fsencode(n) for n in os.listdir(fd)):
+            if not name.endswith(suffix) or name in keep:
+                continue
+            st = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if st.st_uid == 0 and st.st_mode & 0o170000 == 0o100000:
+                os.unlink(name, dir_fd=fd)
+                work.send(b"r" + path + b"/" + name)
+    finally:
+        os.close(fd)
+
+
+def _change(num, data, some, work):
+    op, path, mode, uid, gid = bytes(data()), bytes(data()), num(), num(), num()
+    content, suffix, keep = data(), bytes(data()), some()
+    if op == b"prune":
+        return _prune(path, suffix, set(keep), work)
+    above, _, name = path.rpartition(b"/")
+    fd = _folder(above, op != b"remove")
+    if fd is None:
+        return
+    try:
+        if op == b"write":
+            _write(fd, name, content, mode, uid, gid)
+        elif op == b"mkdir":
+            _mkdir(fd, name, mode, uid, gid)
+        else:
+            _remove(name, fd)
+    finally:
+        os.close(fd)
+
+
+def _changes(num, data, some, work):
+    """Makes a payload's changes; an answer where one failed, else None."""
+    for i in range(num()):
+        try:
+            _change(num, data, some, work)
+        except Exception as e:  # told to the runner, which tells who asked
+            no = getattr(e, "errno", None)
+            return b"e%d %d %s" % (i, no in (28, 12, 122), (os.strerror(no) if no else repr(e)).encode()[:1000])
+    return None
+
+
+def _next():
+    """The process forked ahead: does file requests as root, and comes back, as the programs' user, as a program."""
+    _signal.set_wakeup_fd(-1)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+    for fd in _wake_r, _wake_w, _CONTROL:
+        os.close(fd)
+    os.setsid()
+    work = _work
+    work.send(b"n%d" % os.getpid())
+    while True:
+        m, anc, _, _ = work.recvmsg(64, 64)
+        if not m:
+            os._exit(0)
+        fds = []
+        for _, _, d in anc:
+            fds += [int.from_bytes(d[i:i + 4], "little") for i in range(0, len(d) - 3, 4)]
+        buf = _receive(fds[0], int(m[1:]))
+        os.close(fds[0])
+        num, data, some = _reader(buf)
+        bad = _changes(num, data, some, work)
+        if m[:1] == b"C" and bad is None:
+            return _become(num, data, some, fds[1:])
+        for fd in fds[1:]:
+            os.close(fd)
+        work.send(bad or b"o%d" % os.getpid())
+
+
+def _become(num, data, some, fds):
+    """Gives up root, and makes this process what the request says. What has to go right does so before the answer."""
+    argv, env, cwd = some(), some(), bytes(data())
+    limits = [num() for _ in range(4)]
+    try:
+        os.setgroups([])
+        os.setresgid(_USER, _USER, _USER)
+        os.setresuid(_USER, _USER, _USER)
+        for fd, std in zip(fds, (0, 1, 2)):
+            os.dup2(fd, std)
+            os.close(fd)
+        os.chdir(cwd)
+        for which, v in zip((resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC), limits):
+            resource.setrlimit(which, (v, v))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except OSError as e:
+        _work.send(b"e-1 0 " + str(e).encode()[:1000])
+        os._exit(0)
+    _work.send(b"o%d" % os.getpid())
+    _work.close()
+    env = dict(e.split(b"=", 1) for e in env)
+    found = _which(argv[0], env)
+    script = _script(argv, env, found)
+    if script is None:
+        _execute(found, argv, env)
+    os.environ.clear()
+    os.environb.update(env)
+    return argv, script
+
+
+def _which(name, env):
+    if b"/" in name:
+        return name
+    for d in env.get(b"PATH", b"/usr/bin:/bin").split(b":"):
+        p = (d or b".") + b"/" + name
+        if os.access(p, os.X_OK) and not os.path.isdir(p):
+            return p
+    return None
+
+
+def _script(argv, env, found):
+    """The source, where this very interpreter would run it just as a new one: `python3 FILE …`, start-up variables ours."""
+    if found is None or len(argv) < 2 or argv[1][:1] in (b"-", b""):
+        return None
+    if found != _PYTHON and os.path.realpath(found) != _PYTHON_REAL:
+        return None
+    for k, v in _SAME.items():
+        if env.get(k) != v:
+            return None
+    for k in env:
+        if (k[:6] == b"PYTHON" and k != b"PYTHONPATH" and k not in _SAME) or k[:3] == b"LC_" or k[:3] == b"LD_" or k == b"GLIBC_TUNABLES":
+            return None
+    try:
+        fd = os.open(argv[1], os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        st = os.fstat(fd)
+        if st.st_mode & 0o170000 != 0o100000:
+            raise OSError
+        with open(fd, "rb", 0) as f:
+            src = f.read()
+    except OSError:
+        return None  # a new interpreter has the right words for it
+    if b"\0" in src:  # compiled code, or an archive
+        return None
+    return src
+
+
+def _execute(found, argv, env):
+    # What Python set for itself is not for others.
+    for s in _signal.SIGPIPE, _signal.SIGXFSZ:
+        _signal.signal(s, _signal.SIG_DFL)
+    code, why = 127, "not found"
+    if found is not None:
+        try:
+            os.execve(found, argv, env)
+        except FileNotFoundError:
+            pass
+        except OSError as e:
+            code, why = 126, e.strerror
+    os.write(2, argv[0] + b": " + why.encode() + b"\n")
+    os._exit(code)
+
+
+def _prepare(argv, src):
+    """Makes this interpreter's state that of a new one running the file; its code and its globals."""
+    import site, time
+    time.tzset()
+    name = os.fsdecode(argv[1])
+    full = os.path.abspath(name)
+    sys.argv[:] = [os.fsdecode(a) for a in argv[1:]]
+    sys.orig_argv[:] = [os.fsdecode(a) for a in argv]
+    cut = next((i for i, p in enumerate(_BASE) if p.endswith("lib-dynload")), -1) + 1
+    path = []
+    pp = os.environ.get("PYTHONPATH")
+    for p in ([os.path.abspath(p) for p in pp.split(":")] if pp else []) + _BASE[:cut]:
+        if p not in path:
+            path.append(p)
+    sys.path[:] = path
+    site.USER_BASE = site.USER_SITE = None
+    known = set(path)
+    site.addusersitepackages(known)
+    sys.path += [p for p in _BASE[cut:] if p not in sys.path]
+    main = type(sys)("__main__")
+    ns = main.__dict__
+    from _frozen_importlib_external import SourceFileLoader
+    ns.update(__builtins__=sys.modules["builtins"], __file__=full, __cached__=None, __annotations__={}, __loader__=SourceFileLoader("__main__", full))
+    sys.modules["__main__"] = main
+    sys.path.insert(0, os.path.dirname(os.path.realpath(full)))
+    return full, ns
+
+
+def _tell(e):
+    """An exception that nobody caught, as an interpreter tells it."""
+    if sys.stdout is not None:
+        try:
+            sys.stdout.flush()
+        except Exception:
+            pass
+    tb = e.__traceback__ and e.__traceback__.tb_next
+    e = e.with_traceback(tb)
+    sys.last_type, sys.last_value, sys.last_traceback = type(e), e, tb
+    try:
+        sys.excepthook(type(e), e, tb)
+    except SystemExit:
+        raise
+    except BaseException as e2:
+        sys.stderr.write("Error in sys.excepthook:\n")
+        sys.__excepthook__(type(e2), e2, e2.__traceback__ and e2.__traceback__.tb_next)
+        sys.stderr.write("\nOriginal exception was:\n")
+        sys.__excepthook__(type(e), e, tb)
+    if isinstance(e, KeyboardInterrupt):  # an interpreter dies of the signal, after its tidying
+        import atexit
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        atexit._run_exitfuncs()
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+        os.kill(os.getpid(), _signal.SIGINT)
+
+
+def _add(total, status, usage):
+    total[0] += usage.ru_utime + usage.ru_stime
+    total[1] = max(total[1], usage.ru_maxrss)
+
+
+def _watch(pid):
+    """Until the process has ended: its status. Orphans are taken in, and what control says is done."""
+    total = [0.0, 0]
+    while True:
+        for fd, _ in _poll.poll():
+            if fd == _wake_r:
+                os.read(_wake_r, 4096)
+                continue
+            m = _control.recv(16)
+            if not m:
+                os._exit(0)  # the runner is gone, and so shall everything here
+            try:
+                os.killpg(pid, 15) if m == b"t" else os.kill(-1, 9)
+            except ProcessLookupError:
+                pass
+        while True:
+            try:
+                p, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if p == 0:
+                break
+            _add(total, status, usage)
+            if p == pid:
+                return status, total
+
+
+def _sweep(total):
+    """Kills all but this process, in rounds until nobody is left: one that forks while it is killed needs more than one."""
+    left = 0
+    while True:
+        try:
+            os.kill(-1, 9)
+        except ProcessLookupError:
+            pass
+        while True:
+            try:
+                p, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return left
+            if p == 0:
+                if _wake_only.poll(2):
+                    os.read(_wake_r, 4096)
+                break
+            _add(total, status, usage)
+            left += status & 127 == 9
+
+
+_PYTHON = os.fsencode(sys.executable)
+_PYTHON_REAL = os.path.realpath(_PYTHON)
+_work = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, _WORK)
+_control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, _CONTROL)
+os.set_inheritable(_WORK, False)
+os.set_inheritable(_CONTROL, False)
+_wake_r, _wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+_signal.signal(_signal.SIGCHLD, lambda *_: None)
+_signal.set_wakeup_fd(_wake_w, warn_on_full_buffer=False)
+_poll, _wake_only = select.poll(), select.poll()
+_poll.register(_wake_r, select.POLLIN)
+_poll.register(_CONTROL, select.POLLIN)
+_wake_only.register(_wake_r, select.POLLIN)
+os.umask(0o022)
+os.environ.clear()
+gc.freeze()
+_done = None
+while _done is None:
+    _pid = os.fork()
+    if _pid == 0:
+        try:
+            _done = _next()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            os._exit(120)
+        break
+    _status, _total = _watch(_pid)
+    _left = _sweep(_total)
+    _control.send(b"x%d %d %d %d %d" % (_pid, _status, _total[0] * 1e6, _total[1], _left))
+
+# Only a program comes here, as its user, with no descriptor but its three.
+_file, _ns = _prepare(*_done)
+try:
+    exec(compile(_done[1], _file, "exec", dont_inherit=True), _ns)
+except SystemExit:
+    raise
+except BaseException as _e:
+    _tell(_e)
+    sys.exit(1)

@@ -1,0 +1,88 @@
+package runner
+
+import (
+	"encoding/binary"
+	"net"
+)
+
+// payload is what the init reads from a call's first pipe: changes of files, then, for a call, the program. It is a
+// list of pieces, so that contents are not copied.
+type payload struct {
+	pieces net.Buffers
+	head   []byte
+	length int64
+}
+
+func (p *payload) num(n int64) {
+	p.head = binary.LittleEndian.AppendUint64(p.head, uint64(n))
+}
+
+func (p *payload) bytes(b []byte) {
+	p.num(int64(len(b)))
+	if len(b) < 4096 {
+		p.head = append(p.head, b...)
+		return
+	}
+	p.flush()
+	p.pieces = append(p.pieces, b)
+	p.length += int64(len(b))
+}
+
+func (p *payload) list(l []string) {
+	p.num(int64(len(l)))
+	for _, s := range l {
+		p.bytes([]byte(s))
+	}
+}
+
+func (p *payload) flush() {
+	if len(p.head) > 0 {
+		p.pieces = append(p.pieces, p.head)
+		p.length += int64(len(p.head))
+		p.head = nil
+	}
+}
+
+func (p *payload) files(changes []FileChange) {
+	p.num(int64(len(changes)))
+	for i := range changes {
+		c := &changes[i]
+		p.bytes([]byte(c.Op))
+		p.bytes([]byte(c.Path))
+		p.num(int64(c.Mode))
+		p.num(int64(c.UID))
+		p.num(int64(c.GID))
+		p.bytes(c.Content)
+		p.bytes([]byte(c.Suffix))
+		p.list(c.Keep)
+	}
+}
+
+// filesPayload encodes changes alone.
+func filesPayload(changes []FileChange) *payload {
+	p := &payload{}
+	p.files(changes)
+	p.flush()
+	return p
+}
+
+// callPayload encodes a call.
+func callPayload(c Call, s Spec) *payload {
+	p := &payload{}
+	p.files(c.Files)
+	p.list(c.Argv)
+	p.list(c.Env)
+	p.bytes([]byte(c.Dir))
+	or := func(v, d int64) int64 {
+		if v == 0 {
+			return d
+		}
+		return v
+	}
+	p.num(or(c.Limits.AddressSpaceBytes, s.MemoryBytes))
+	p.num(or(c.Limits.FileSizeBytes, max(s.WorkspaceBytes, s.HomeBytes, s.TmpBytes)))
+	p.num(or(int64(c.Limits.OpenFiles), DefaultOpenFiles))
+	p.num(or(int64(c.Limits.Processes), int64(s.Processes)))
+	p.flush()
+	return p
+}

@@ -1,0 +1,424 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Config says how a Process makes computers.
+type Config struct {
+	// Runsc is the path of the runsc binary. It is never looked up in PATH.
+	Runsc string
+	// State is a folder for the runner's own state, made where it is missing: <data>/runner.
+	State string
+	// Command is what is executed as the runner process, to which its flags are added; nil is this binary with MainArg.
+	Command []string
+	// MaxComputers bounds the computers that are up at once; 0 is DefaultMaxComputers.
+	MaxComputers int
+	// Log gets the runner process's messages; nil is slog's default.
+	Log *slog.Logger
+}
+
+// DefaultMaxComputers is Config.MaxComputers' default.
+const DefaultMaxComputers = 64
+
+// checkTime bounds Check.
+const checkTime = 30 * time.Second
+
+// Process is the real Runner: the client of one runner process, which is started at the first need, and again at the
+// next need after it was lost.
+type Process struct {
+	cfg Config
+
+	mu     sync.Mutex
+	link   *link
+	closed bool
+	report *Report
+}
+
+var _ Runner = (*Process)(nil)
+
+// New makes a Process; nothing is started yet.
+func New(cfg Config) (*Process, error) {
+	var err error
+	if cfg.Runsc, err = filepath.Abs(cfg.Runsc); err != nil {
+		return nil, err
+	}
+	if cfg.State == "" {
+		return nil, fmt.Errorf("%w: no state folder", ErrInvalid)
+	}
+	if cfg.State, err = filepath.Abs(cfg.State); err != nil {
+		return nil, err
+	}
+	if cfg.Command == nil {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Command = []string{self, MainArg}
+	}
+	if cfg.MaxComputers == 0 {
+		cfg.MaxComputers = DefaultMaxComputers
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	return &Process{cfg: cfg}, nil
+}
+
+// Check implements Runner. Before anything else the runner process removes what earlier starts left behind.
+func (p *Process) Check(ctx context.Context) (*Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	l, err := p.connect()
+	if err != nil {
+		return nil, err
+	}
+	// Clean up also where runsc is missing: hence only now.
+	if st, err := os.Stat(p.cfg.Runsc); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
+		return nil, fmt.Errorf("%w: there is no program runsc at %s", ErrNotConfigured, p.cfg.Runsc)
+	}
+	resp, err := l.ask(ctx, request{Op: opCheck})
+	if err == nil {
+		err = resp.err()
+	}
+	if err != nil {
+		return nil, notConfigured(err)
+	}
+	r := *resp.Report
+	if err := p.probe(ctx, &r); err != nil {
+		return nil, notConfigured(err)
+	}
+	p.mu.Lock()
+	p.report = &r
+	p.mu.Unlock()
+	return &r, nil
+}
+
+func notConfigured(err error) error {
+	if errors.Is(err, ErrNotConfigured) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrNotConfigured, err)
+}
+
+// probeSource says the versions of what a computer has.
+const probeSource = `import os, sys
+print("python3 %d.%d.%d" % sys.version_info[:3])
+print(os.confstr("CS_GNU_LIBC_VERSION") or "libc unknown")
+`
+
+// probe boots a tiny computer and runs two programs in it.
+func (p *Process) probe(ctx context.Context, r *Report) error {
+	c, err := p.start(ctx, Spec{ID: fmt.Sprintf("check_%d", time.Now().UnixNano())})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = c.Close(ctx)
+	}()
+	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1"}
+	run := func(argv ...string) (string, error) {
+		var out strings.Builder
+		res, err := c.Call(ctx, Call{ID: "check", Argv: argv, Env: env, Dir: "/tmp", Timeout: 10 * time.Second,
+			Files: []FileChange{{Op: FileWrite, Path: "/tmp/check.py", Mode: 0o444, Content: []byte(probeSource)}},
+		}, SinkFunc(func(s Stream, b []byte) error {
+			if s == Stdout && out.Len() < 4096 {
+				out.Write(b)
+			}
+			return nil
+		}))
+		if err != nil || res.ExitCode != 0 {
+			return "", errors.Join(err, fmt.Errorf("%s exited with %d", argv[0], res.ExitCode))
+		}
+		return strings.TrimSpace(out.String()), nil
+	}
+	out, err := run("python3", "/tmp/check.py")
+	if err != nil {
+		return fmt.Errorf("a program in a computer failed: %w", err)
+	}
+	python, libc, _ := strings.Cut(out, "\n")
+	r.Runtimes = []string{python}
+	if v, err := run("node", "--version"); err == nil {
+		r.Runtimes = append(r.Runtimes, "node "+strings.TrimPrefix(v, "v"))
+	}
+	r.Runtimes = append(r.Runtimes, libc)
+	sum := sha256.Sum256([]byte(strings.Join(r.Runtimes, "\n")))
+	r.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	return nil
+}
+
+// Start implements Runner.
+func (p *Process) Start(ctx context.Context, spec Spec) (Computer, error) {
+	if err := CheckSpec(spec); err != nil {
+		return nil, err
+	}
+	return p.start(ctx, spec)
+}
+
+func (p *Process) start(ctx context.Context, spec Spec) (*computer, error) {
+	l, err := p.connect()
+	if err != nil {
+		return nil, err
+	}
+	spec = spec.withDefaults()
+	c := &computer{link: l, spec: spec, done: make(chan struct{}), turn: make(chan struct{}, 1)}
+	if !l.add(c) {
+		return nil, fmt.Errorf("%w: a computer %s is there already", ErrInvalid, spec.ID)
+	}
+	resp, err := l.ask(ctx, request{Op: opStart, Spec: &spec})
+	if err == nil {
+		err = resp.err()
+	}
+	if err != nil {
+		if ctx.Err() != nil { // it may come up yet
+			go func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 2*bootTime)
+				defer cancel()
+				_ = c.Close(ctx)
+			}()
+			return nil, err
+		}
+		c.end(ErrLost)
+		if errors.Is(err, ErrLost) {
+			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close implements Runner.
+func (p *Process) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	l := p.link
+	p.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	return l.close(ctx)
+}
+
+// connect is the link to a living runner process; it starts one where there is none.
+func (p *Process) connect() (*link, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	if p.link != nil {
+		select {
+		case <-p.link.gone:
+		default:
+			return p.link, nil
+		}
+	}
+	l, err := dial(p.cfg)
+	if err != nil {
+		p.cfg.Log.Error("the runner process could not be started", "error", err)
+		return nil, fmt.Errorf("%w: the runner process could not be started", ErrNotConfigured)
+	}
+	p.link = l
+	return l, nil
+}
+
+// link is a connection to one runner process.
+type link struct {
+	wire   *wire
+	cmd    *exec.Cmd
+	gone   chan struct{} // closed when the socket has ended
+	exited chan struct{} // closed when the process has
+
+	mu        sync.Mutex
+	seq       uint64
+	pending   map[uint64]chan response
+	computers map[string]*computer
+}
+
+// dial starts a runner process.
+func dial(cfg Config) (*link, error) {
+	w, theirs, err := packetPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	args := append(append([]string{}, cfg.Command[1:]...), "--runsc="+cfg.Runsc, "--state="+cfg.State, fmt.Sprintf("--computers=%d", cfg.MaxComputers))
+	cmd := exec.Command(cfg.Command[0], args...)
+	cmd.Env = []string{}
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.Stderr = &lineLog{log: cfg.Log}
+	cmd.WaitDelay = time.Second
+	// A group of its own: what is typed at the server's terminal is the server's. The socket's end is what ends it; should
+	// that ever not be enough, the kernel's word that its parent died is.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := spawn.start(cmd, nil); err != nil {
+		return nil, errors.Join(err, w.conn.Close())
+	}
+	l := &link{wire: w, cmd: cmd, gone: make(chan struct{}), exited: make(chan struct{}),
+		pending: map[uint64]chan response{}, computers: map[string]*computer{}}
+	go func() {
+		_ = cmd.Wait()
+		close(l.exited)
+	}()
+	go l.read()
+	return l, nil
+}
+
+// read takes answers to those who wait for them, until the process is gone; then everything on it is lost.
+func (l *link) read() {
+	b := make([]byte, maxPacket)
+	for {
+		n, files, err := l.wire.receive(b)
+		closeAll(files)
+		var r response
+		if err == nil {
+			err = json.Unmarshal(b[:n], &r)
+		}
+		if err != nil {
+			break
+		}
+		l.mu.Lock()
+		wait, c := l.pending[r.Seq], l.computers[r.Gone]
+		delete(l.pending, r.Seq)
+		l.mu.Unlock()
+		if r.Gone != "" && c != nil {
+			c.end(ErrLost)
+		}
+		if wait != nil {
+			wait <- r // has room for one
+		}
+	}
+	close(l.gone)
+	l.wire.conn.Close()
+	l.mu.Lock()
+	all := make([]*computer, 0, len(l.computers))
+	for _, c := range l.computers {
+		all = append(all, c)
+	}
+	l.mu.Unlock()
+	for _, c := range all {
+		c.end(ErrLost)
+	}
+}
+
+// add enters a computer; false where its id is taken.
+func (l *link) add(c *computer) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.computers[c.spec.ID] != nil {
+		return false
+	}
+	l.computers[c.spec.ID] = c
+	return true
+}
+
+func (l *link) drop(c *computer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.computers[c.spec.ID] == c {
+		delete(l.computers, c.spec.ID)
+	}
+}
+
+// post sends a request and gives back where its answer will be.
+func (l *link) post(r request, files ...*os.File) (uint64, chan response, error) {
+	l.mu.Lock()
+	l.seq++
+	r.Seq = l.seq
+	wait := make(chan response, 1)
+	l.pending[r.Seq] = wait
+	l.mu.Unlock()
+	if err := l.wire.sendJSON(r, files...); err != nil {
+		l.forget(r.Seq)
+		return 0, nil, fmt.Errorf("%w: the runner process does not listen", ErrLost)
+	}
+	return r.Seq, wait, nil
+}
+
+func (l *link) forget(seq uint64) {
+	l.mu.Lock()
+	delete(l.pending, seq)
+	l.mu.Unlock()
+}
+
+// ask sends a request and waits for its answer.
+func (l *link) ask(ctx context.Context, r request, files ...*os.File) (response, error) {
+	seq, wait, err := l.post(r, files...)
+	if err != nil {
+		return response{}, err
+	}
+	select {
+	case resp := <-wait:
+		return resp, nil
+	case <-ctx.Done():
+		l.forget(seq)
+		return response{}, ctx.Err()
+	case <-l.gone:
+		select {
+		case resp := <-wait:
+			return resp, nil
+		default:
+			return response{}, ErrLost
+		}
+	}
+}
+
+// close ends the process by the socket's end, and waits until it has tidied up; in the end it is killed.
+func (l *link) close(ctx context.Context) error {
+	l.wire.conn.Close()
+	t := time.NewTimer(20 * time.Second)
+	defer t.Stop()
+	var err error
+	select {
+	case <-l.exited:
+	case <-t.C:
+		err = errors.New("the runner process did not end in time")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = l.cmd.Process.Kill()
+		<-l.exited
+	}
+	<-l.gone
+	return err
+}
+
+// lineLog logs what the runner process writes, a line at a time.
+type lineLog struct {
+	log *slog.Logger
+	buf []byte
+}
+
+func (w *lineLog) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b == '\n' || len(w.buf) >= 4096 {
+			w.log.Info("runner process", "line", string(w.buf))
+			w.buf = w.buf[:0]
+			if b == '\n' {
+				continue
+			}
+		}
+		w.buf = append(w.buf, b)
+	}
+	return len(p), nil
+}
+
+var _ io.Writer = (*lineLog)(nil)
