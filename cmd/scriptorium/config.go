@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// config is what `serve` can be told. Every flag has a twin in the environment: --database-url is SCRIPTORIUM_DATABASE_URL; a flag
+// goes before it.
+type config struct {
+	Listen           string
+	Data             string
+	DatabaseURL      string
+	RedisURL         string
+	Runsc            string
+	ComputerIdle     time.Duration
+	CallTimeoutLimit time.Duration
+	Computers        int
+	QueuedCalls      int
+	AllowedOrigins   []string
+	CheckConfig      bool
+}
+
+// envPrefix begins the name of every flag's twin.
+const envPrefix = "SCRIPTORIUM_"
+
+// parseConfig reads the arguments and the environment. All faults are reported together; usage goes to out.
+func parseConfig(command string, args []string, getenv func(string) (string, bool), out io.Writer) (*config, error) {
+	c := &config{}
+	f := flag.NewFlagSet(command, flag.ContinueOnError)
+	f.SetOutput(out)
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
+	f.StringVar(&c.Data, "data", "data", "`folder` for the database, the blobs, the computers' state and admin.key")
+	f.StringVar(&c.DatabaseURL, "database-url", "", "postgres://… `URL`; without it SQLite in the data folder")
+	f.StringVar(&c.RedisURL, "redis-url", "", "redis://… `URL` of the event bus; without it the bus inside this process")
+	f.StringVar(&c.Runsc, "runsc", "", "`path` of gVisor's runsc (default: runsc beside this program)")
+	f.DurationVar(&c.ComputerIdle, "computer-idle", 10*time.Minute, "how long a run's computer stays when nothing is called")
+	f.DurationVar(&c.CallTimeoutLimit, "call-timeout-limit", 10*time.Minute, "the longest time that a call may take, in whole seconds")
+	f.IntVar(&c.Computers, "computers", 32, "how many computers this server has at once (each may use 512 MiB)")
+	f.IntVar(&c.QueuedCalls, "queued-calls", 1024, "how many calls may wait at this server; past that they are refused")
+	origins := f.String("allowed-origins", "", "comma-separated `origins` of browser pages on other hosts, such as https://app.example.org")
+	f.BoolVar(&c.CheckConfig, "check-config", false, "check the configuration and exit")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	faults := fromEnvironment(f, getenv)
+	if f.NArg() > 0 {
+		faults = append(faults, fmt.Errorf("unexpected argument %q", f.Arg(0)))
+	}
+	for o := range strings.SplitSeq(*origins, ",") {
+		if o = strings.TrimSpace(o); o != "" {
+			c.AllowedOrigins = append(c.AllowedOrigins, o)
+		}
+	}
+	return c, errors.Join(append(faults, c.check()...)...)
+}
+
+// fromEnvironment sets what no flag set from the environment.
+func fromEnvironment(f *flag.FlagSet, getenv func(string) (string, bool)) []error {
+	given := map[string]bool{}
+	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
+	var faults []error
+	f.VisitAll(func(fl *flag.Flag) {
+		name := envPrefix + strings.ToUpper(strings.ReplaceAll(fl.Name, "-", "_"))
+		value, ok := getenv(name)
+		if !ok || given[fl.Name] {
+			return
+		}
+		if err := f.Set(fl.Name, value); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", name, err))
+		}
+	})
+	return faults
+}
+
+// check holds what a single flag's type cannot. It never repeats a URL, which may hold a password.
+func (c *config) check() []error {
+	var faults []error
+	fail := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		fail("--listen: %q is not host:port", c.Listen)
+	}
+	if c.Data == "" {
+		fail("--data: a folder is needed")
+	}
+	if u, err := url.Parse(c.DatabaseURL); c.DatabaseURL != "" && (err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		fail("--database-url: must be a postgres:// URL")
+	}
+	if u, err := url.Parse(c.RedisURL); c.RedisURL != "" && (err != nil || u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix") {
+		fail("--redis-url: must be a redis:// URL")
+	}
+	if c.RedisURL != "" && c.DatabaseURL == "" {
+		fail("--redis-url: several servers need --database-url, too")
+	}
+	if c.ComputerIdle < time.Second {
+		fail("--computer-idle: must be at least 1s")
+	}
+	if c.CallTimeoutLimit < time.Second || c.CallTimeoutLimit%time.Second != 0 {
+		fail("--call-timeout-limit: must be whole seconds, at least 1s")
+	}
+	if c.Computers < 1 {
+		fail("--computers: must be at least 1")
+	}
+	if c.QueuedCalls < 1 {
+		fail("--queued-calls: must be at least 1")
+	}
+	for _, o := range c.AllowedOrigins {
+		if u, err := url.Parse(o); err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o {
+			fail("--allowed-origins: %q is not an origin like https://app.example.org", o)
+		}
+	}
+	return faults
+}
+
+// runsc answers the path of gVisor's runsc: the one given, or the one beside this program. It is never looked up in PATH.
+func (c *config) runsc() (string, error) {
+	if c.Runsc != "" {
+		return filepath.Abs(c.Runsc)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(self), "runsc"), nil
+}
