@@ -161,7 +161,7 @@ func (m *migration) inTx(ctx context.Context, f func(*sql.Tx, *atlas.Executor) e
 	if err != nil {
 		return err
 	}
-	executor, err := atlas.NewExecutor(drv, m.dir, revisions{tx})
+	executor, err := atlas.NewExecutor(drv, m.dir, revisions{tx}, atlas.WithAllowDirty(true)) // checkOurs looks
 	if err != nil {
 		return err
 	}
@@ -174,6 +174,9 @@ func (m *migration) inTx(ctx context.Context, f func(*sql.Tx, *atlas.Executor) e
 // pending makes schema_migrations if need be, compares what it says with our files, and answers the files to apply.
 func (m *migration) pending(ctx context.Context, tx *sql.Tx, executor *atlas.Executor) ([]atlas.File, error) {
 	r := revisions{tx}
+	if err := m.checkOurs(ctx, tx); err != nil {
+		return nil, err
+	}
 	if err := r.create(ctx); err != nil {
 		return nil, err
 	}
@@ -201,10 +204,23 @@ func (m *migration) pending(ctx context.Context, tx *sql.Tx, executor *atlas.Exe
 	if errors.Is(err, atlas.ErrNoPendingFiles) {
 		return nil, nil
 	}
-	if dirty, ok := errors.AsType[*atlas.NotCleanError](err); ok {
-		return nil, fmt.Errorf("the database is not Scriptorium's and not empty (%s): give it an empty one", dirty.Reason)
-	}
 	return files, err
+}
+
+// checkOurs refuses a database with tables but without schema_migrations: it is somebody else's.
+func (m *migration) checkOurs(ctx context.Context, tx *sql.Tx) error {
+	tables := `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'`
+	if m.dialect == Postgres {
+		tables = `SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`
+	}
+	var ours, others int
+	var example sql.NullString
+	err := tx.QueryRowContext(ctx, `SELECT count(CASE WHEN name = $1 THEN 1 END), count(CASE WHEN name <> $1 THEN 1 END), min(name) FROM (`+tables+`) t`,
+		revisionTable).Scan(&ours, &others, &example)
+	if err == nil && ours == 0 && others > 0 {
+		err = fmt.Errorf("the database is not empty and not Scriptorium's (it has a table %q): give it an empty one", example.String)
+	}
+	return err
 }
 
 // checkForeignKeys looks for rows that name a row that is not there; SQLite was not looking while the file ran.

@@ -1,0 +1,222 @@
+-- Create "agents" table
+CREATE TABLE `agents` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `name` text NOT NULL,
+  `scripting` bool NOT NULL DEFAULT (true),
+  `max_scripts` integer NOT NULL DEFAULT (10),
+  `connected_tools` json NOT NULL,
+  `updated_at` datetime NOT NULL,
+  `deleted_at` datetime NULL,
+  `organization_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `agents_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `agents_max_scripts_positive` CHECK (max_scripts > 0)
+);
+-- Create index "agent_organization_id_id" to table: "agents"
+CREATE INDEX `agent_organization_id_id` ON `agents` (`organization_id`, `id`);
+-- Create "calls" table
+CREATE TABLE `calls` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `agent_id` text NULL,
+  `key_id` text NOT NULL,
+  `tool` text NOT NULL,
+  `script_id` text NULL,
+  `version_id` text NULL,
+  `arguments` blob NOT NULL,
+  `input` blob NULL,
+  `timeout_seconds` integer NOT NULL,
+  `status` text NOT NULL,
+  `error_code` text NULL,
+  `cancel` text NOT NULL DEFAULT (''),
+  `text` blob NOT NULL,
+  `exit_code` integer NULL,
+  `signal` text NULL,
+  `stdout` blob NOT NULL,
+  `stderr` blob NOT NULL,
+  `truncated` bool NOT NULL DEFAULT (false),
+  `stdout_bytes` integer NOT NULL DEFAULT (0),
+  `stdout_sha256` text NULL,
+  `stderr_bytes` integer NOT NULL DEFAULT (0),
+  `stderr_sha256` text NULL,
+  `dropped_bytes` integer NOT NULL DEFAULT (0),
+  `output_blob` text NULL,
+  `started_at` datetime NULL,
+  `finished_at` datetime NULL,
+  `duration_ms` integer NULL,
+  `cpu_ms` integer NULL,
+  `peak_memory_bytes` integer NULL,
+  `organization_id` text NOT NULL,
+  `run_id` text NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `calls_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `calls_runs_run` FOREIGN KEY (`run_id`) REFERENCES `runs` (`id`) ON DELETE SET NULL
+);
+-- Create index "call_organization_id_id" to table: "calls"
+CREATE INDEX `call_organization_id_id` ON `calls` (`organization_id`, `id`);
+-- Create index "call_organization_id_run_id_id" to table: "calls"
+CREATE INDEX `call_organization_id_run_id_id` ON `calls` (`organization_id`, `run_id`, `id`);
+-- Create index "call_organization_id_script_id_status" to table: "calls"
+CREATE INDEX `call_organization_id_script_id_status` ON `calls` (`organization_id`, `script_id`, `status`);
+-- Create index "call_status_run_id_id" to table: "calls"
+CREATE INDEX `call_status_run_id_id` ON `calls` (`status`, `run_id`, `id`);
+-- Create "changes" table
+CREATE TABLE `changes` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `offset` integer NOT NULL,
+  `action` text NOT NULL,
+  `agent_id` text NULL,
+  `name` text NULL,
+  `script_id` text NULL,
+  `version_id` text NULL,
+  `author_key_id` text NULL,
+  `author_call_id` text NULL,
+  `organization_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `changes_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION
+);
+-- Create index "change_organization_id_offset" to table: "changes"
+CREATE UNIQUE INDEX `change_organization_id_offset` ON `changes` (`organization_id`, `offset`);
+-- Create index "change_organization_id_agent_id_offset" to table: "changes"
+CREATE INDEX `change_organization_id_agent_id_offset` ON `changes` (`organization_id`, `agent_id`, `offset`);
+-- Create "idempotencies" table
+CREATE TABLE `idempotencies` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `organization_id` text NOT NULL,
+  `key_id` text NOT NULL,
+  `mutation` text NOT NULL,
+  `idempotency_key` text NOT NULL,
+  `input_sha256` blob NOT NULL,
+  `answer` json NOT NULL,
+  `created_at` datetime NOT NULL
+);
+-- Create index "idempotencies_once" to table: "idempotencies"
+CREATE UNIQUE INDEX `idempotencies_once` ON `idempotencies` (`organization_id`, `key_id`, `mutation`, `idempotency_key`);
+-- Create index "idempotency_created_at" to table: "idempotencies"
+CREATE INDEX `idempotency_created_at` ON `idempotencies` (`created_at`);
+-- Create "keys" table
+CREATE TABLE `keys` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `name` text NOT NULL,
+  `prefix` text NOT NULL,
+  `secret_sha256` blob NOT NULL,
+  `capabilities` json NOT NULL,
+  `exec_timeout_seconds` integer NULL,
+  `operator` bool NOT NULL DEFAULT (false),
+  `last_used_at` datetime NULL,
+  `revoked_at` datetime NULL,
+  `organization_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `keys_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION
+);
+-- Create index "key_secret_sha256" to table: "keys"
+CREATE UNIQUE INDEX `key_secret_sha256` ON `keys` (`secret_sha256`);
+-- Create index "key_organization_id_id" to table: "keys"
+CREATE INDEX `key_organization_id_id` ON `keys` (`organization_id`, `id`);
+-- Create "organizations" table
+CREATE TABLE `organizations` (
+  `id` text NOT NULL,
+  `name` text NOT NULL,
+  `parent_id` text NULL,
+  `change_head` integer NOT NULL DEFAULT (0),
+  `created_at` datetime NOT NULL,
+  PRIMARY KEY (`id`)
+);
+-- Create index "organization_parent_id" to table: "organizations"
+CREATE INDEX `organization_parent_id` ON `organizations` (`parent_id`);
+-- Create "runs" table
+CREATE TABLE `runs` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `key_id` text NOT NULL,
+  `status` text NOT NULL,
+  `generation` integer NOT NULL DEFAULT (0),
+  `environment` blob NOT NULL,
+  `tools` blob NOT NULL,
+  `owner` text NOT NULL DEFAULT (''),
+  `owner_token` integer NOT NULL DEFAULT (0),
+  `owner_until` datetime NULL,
+  `finished_at` datetime NULL,
+  `organization_id` text NOT NULL,
+  `agent_id` text NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `runs_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `runs_agents_agent` FOREIGN KEY (`agent_id`) REFERENCES `agents` (`id`) ON DELETE SET NULL
+);
+-- Create index "run_organization_id_id" to table: "runs"
+CREATE INDEX `run_organization_id_id` ON `runs` (`organization_id`, `id`);
+-- Create index "run_organization_id_agent_id_id" to table: "runs"
+CREATE INDEX `run_organization_id_agent_id_id` ON `runs` (`organization_id`, `agent_id`, `id`);
+-- Create index "run_owner_owner_until" to table: "runs"
+CREATE INDEX `run_owner_owner_until` ON `runs` (`owner`, `owner_until`);
+-- Create "scripts" table
+CREATE TABLE `scripts` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `name` text NOT NULL,
+  `latest_version_id` text NOT NULL,
+  `latest_number` integer NOT NULL,
+  `updated_at` datetime NOT NULL,
+  `deleted_at` datetime NULL,
+  `organization_id` text NOT NULL,
+  `agent_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `scripts_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `scripts_agents_agent` FOREIGN KEY (`agent_id`) REFERENCES `agents` (`id`) ON DELETE NO ACTION
+);
+-- Create index "scripts_live_name" to table: "scripts"
+CREATE UNIQUE INDEX `scripts_live_name` ON `scripts` (`organization_id`, `agent_id`, `name`) WHERE deleted_at IS NULL;
+-- Create index "script_organization_id_agent_id_id" to table: "scripts"
+CREATE INDEX `script_organization_id_agent_id_id` ON `scripts` (`organization_id`, `agent_id`, `id`);
+-- Create "snapshots" table
+CREATE TABLE `snapshots` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `organization_id` text NOT NULL,
+  `run_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `snapshots_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `snapshots_runs_run` FOREIGN KEY (`run_id`) REFERENCES `runs` (`id`) ON DELETE NO ACTION
+);
+-- Create index "snapshot_organization_id_run_id" to table: "snapshots"
+CREATE UNIQUE INDEX `snapshot_organization_id_run_id` ON `snapshots` (`organization_id`, `run_id`);
+-- Create "snapshot_entries" table
+CREATE TABLE `snapshot_entries` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `organization_id` text NOT NULL,
+  `name` text NOT NULL,
+  `snapshot_id` text NOT NULL,
+  `script_id` text NOT NULL,
+  `version_id` text NOT NULL,
+  CONSTRAINT `snapshot_entries_snapshots_snapshot` FOREIGN KEY (`snapshot_id`) REFERENCES `snapshots` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `snapshot_entries_scripts_script` FOREIGN KEY (`script_id`) REFERENCES `scripts` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `snapshot_entries_versions_version` FOREIGN KEY (`version_id`) REFERENCES `versions` (`id`) ON DELETE NO ACTION
+);
+-- Create index "snapshotentry_organization_id_snapshot_id_name" to table: "snapshot_entries"
+CREATE UNIQUE INDEX `snapshotentry_organization_id_snapshot_id_name` ON `snapshot_entries` (`organization_id`, `snapshot_id`, `name`);
+-- Create index "snapshotentry_organization_id_script_id" to table: "snapshot_entries"
+CREATE INDEX `snapshotentry_organization_id_script_id` ON `snapshot_entries` (`organization_id`, `script_id`);
+-- Create "versions" table
+CREATE TABLE `versions` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `number` integer NOT NULL,
+  `description` text NOT NULL,
+  `parameters` blob NULL,
+  `source` text NOT NULL,
+  `source_hash` text NOT NULL,
+  `timeout_seconds` integer NOT NULL,
+  `author_key_id` text NULL,
+  `author_call_id` text NULL,
+  `organization_id` text NOT NULL,
+  `script_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `versions_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `versions_scripts_script` FOREIGN KEY (`script_id`) REFERENCES `scripts` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `versions_number_positive` CHECK (number > 0)
+);
+-- Create index "version_organization_id_script_id_number" to table: "versions"
+CREATE UNIQUE INDEX `version_organization_id_script_id_number` ON `versions` (`organization_id`, `script_id`, `number`);
