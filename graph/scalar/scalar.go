@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/scriptorium-dev/scriptorium/internal/event"
 )
 
 // timeFormat is RFC 3339 with exactly three digits behind the second.
@@ -49,7 +51,7 @@ func MarshalJSON(v json.RawMessage) graphql.ContextMarshaler {
 
 // UnmarshalJSON takes the bytes that graph/input put at a JSON position. Anything else has lost digits and order already, and
 // is refused.
-func UnmarshalJSON(v any) (json.RawMessage, error) {
+func UnmarshalJSON(_ context.Context, v any) (json.RawMessage, error) {
 	raw, ok := v.(json.RawMessage)
 	if !ok {
 		return nil, fmt.Errorf("a JSON value came as %T instead of its bytes", v)
@@ -59,6 +61,15 @@ func UnmarshalJSON(v any) (json.RawMessage, error) {
 
 // MarshalCursor writes a cursor.
 func MarshalCursor(cursor string) graphql.Marshaler { return quoted(cursor) }
+
+// MarshalEventCursor writes the cursor of an event.
+func MarshalEventCursor(cursor event.Cursor) graphql.Marshaler { return quoted(string(cursor)) }
+
+// UnmarshalEventCursor reads the cursor of an event; whether it is one of the stream at hand is for that to say.
+func UnmarshalEventCursor(v any) (event.Cursor, error) {
+	text, err := UnmarshalCursor(v)
+	return event.Cursor(text), err
+}
 
 // UnmarshalCursor reads a cursor; whether it is one of the list or stream at hand is for that to say.
 func UnmarshalCursor(v any) (string, error) {

@@ -44,7 +44,7 @@ func TestMarshal(t *testing.T) {
 func TestJSONKeepsWhatCame(t *testing.T) {
 	t.Parallel()
 	in := json.RawMessage("{\"b\": 1.0,\n \"a\":9007199254740993, \"a\":1e400, \"s\": \"< \\u0000 \\/\"}")
-	kept, err := scalar.UnmarshalJSON(in)
+	kept, err := scalar.UnmarshalJSON(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestJSONKeepsWhatCame(t *testing.T) {
 		t.Errorf("a broken value was written: %s, %v", out.String(), err)
 	}
 	for _, v := range []any{map[string]any{}, "x", json.Number("1"), nil} {
-		if got, err := scalar.UnmarshalJSON(v); err == nil {
+		if got, err := scalar.UnmarshalJSON(t.Context(), v); err == nil {
 			t.Errorf("UnmarshalJSON(%T) = %s, want an error", v, got)
 		}
 	}

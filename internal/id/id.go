@@ -65,3 +65,6 @@ func encode(u [16]byte) string {
 	}
 	return string(out[:])
 }
+
+// Node is anything that has a global id (SDL: interface Node).
+type Node any
