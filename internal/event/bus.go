@@ -12,6 +12,9 @@ type Bus interface {
 	// watchers find the events in the source. It fails on an invalid event, and with ErrClosed.
 	Publish(ctx context.Context, topic Topic, events ...Event) error
 
+	// PublishHere tells the watchers in this process only: for a topic whose writer tells the others through the Replica.
+	PublishHere(topic Topic, events ...Event) error
+
 	// Watch opens the topic's ring of recent events, shared by all watchers in this process. Close it.
 	Watch(topic Topic) (*Watch, error)
 
@@ -38,7 +41,7 @@ type Retention struct {
 // events (Redis was away, or restarted empty), the writer sends again from there.
 type Replica interface {
 	// Append stores the events that come right behind what is stored, passes over those that are stored already, stores none
-	// behind a hole, and tells watchers of all of them in any case. It answers the offset of the last event stored, 0 for none.
+	// behind a hole, and tells watchers in other processes of all of them in any case. It answers the offset of the last event stored, 0 for none.
 	Append(ctx context.Context, topic Topic, keep Retention, events ...Event) (stored int64, err error)
 
 	// Stored reads up to limit events right behind the offset, none where the next one is missing, and answers the offset of the

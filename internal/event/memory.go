@@ -10,6 +10,11 @@ func NewMemory() *Memory { return &Memory{} }
 
 // Publish implements Bus.
 func (m *Memory) Publish(_ context.Context, topic Topic, events ...Event) error {
+	return m.PublishHere(topic, events...)
+}
+
+// PublishHere implements Bus.
+func (m *Memory) PublishHere(topic Topic, events ...Event) error {
 	if err := check(events); err != nil {
 		return err
 	}

@@ -116,10 +116,7 @@ func (b *Redis) Replica() Replica { return b }
 
 // Publish implements Bus.
 func (b *Redis) Publish(_ context.Context, topic Topic, events ...Event) error {
-	if err := check(events); err != nil {
-		return err
-	}
-	if err := b.hub.add(topic, events); err != nil {
+	if err := b.PublishHere(topic, events...); err != nil {
 		return err
 	}
 	for _, e := range events {
@@ -129,6 +126,14 @@ func (b *Redis) Publish(_ context.Context, topic Topic, events ...Event) error {
 		}
 	}
 	return nil
+}
+
+// PublishHere implements Bus.
+func (b *Redis) PublishHere(topic Topic, events ...Event) error {
+	if err := check(events); err != nil {
+		return err
+	}
+	return b.hub.add(topic, events)
 }
 
 // send takes publications from the queue to Redis, as many at a time as wait.
@@ -323,9 +328,6 @@ return math.max(last, 0)
 // Append implements Replica.
 func (b *Redis) Append(ctx context.Context, topic Topic, keep Retention, events ...Event) (int64, error) {
 	if err := check(events); err != nil {
-		return 0, err
-	}
-	if err := b.hub.add(topic, events); err != nil {
 		return 0, err
 	}
 	args := make([]any, 0, 3+2*len(events))
