@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -27,7 +26,6 @@ type hosted struct {
 	sandbox *sandbox
 	work    *wire         // to the process that the init keeps waiting
 	control *wire         // to the init
-	next    atomic.Int64  // the waiting process's id, inside
 	ready   chan struct{} // closed when the first one waits
 	answers chan string   // what comes from work
 	ends    chan string   // what comes from control
@@ -114,9 +112,7 @@ func (c *hosted) readWork() {
 			return
 		}
 		s := string(b[:n])
-		if pid, ok := strings.CutPrefix(s, "n"); ok {
-			p, _ := strconv.ParseInt(pid, 10, 64)
-			c.next.Store(p)
+		if strings.HasPrefix(s, "n") {
 			if first {
 				first = false
 				close(c.ready)
@@ -356,9 +352,8 @@ func (c *hosted) processes() response {
 	if err != nil {
 		return failed(faultLost, err)
 	}
-	next := int(c.next.Load())
 	for i := range ps {
-		ps[i].Init = ps[i].UID == 0 && (ps[i].PID == 1 || ps[i].PID == next)
+		ps[i].Init = ps[i].UID == 0 // a program cannot become root
 	}
 	return response{Processes: slices.Clip(ps)}
 }

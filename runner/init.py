@@ -17,9 +17,18 @@ import os, posix, _signal, _socket, resource, select, gc
 
 _WORK, _CONTROL = 3, 4
 _USER = 1000
-_O_DIR = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_O_DIR = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 # Variables that an interpreter reads as it starts. A program that has other values gets an interpreter of its own.
 _SAME = {b"PYTHONUNBUFFERED": b"1", b"PYTHONDONTWRITEBYTECODE": b"1", b"LANG": b"C.UTF-8"}
+
+
+def _open(name, parent=None):
+    """A folder, links not followed. Not with O_DIRECTORY: beside it gVisor does not heed O_NOFOLLOW."""
+    fd = os.open(name, _O_DIR, dir_fd=parent)
+    if os.fstat(fd).st_mode & 0o170000 != 0o040000:
+        os.close(fd)
+        raise NotADirectoryError(20, "Not a directory")
+    return fd
 
 
 def _reader(buf):
@@ -64,7 +73,7 @@ def _remove(name, parent):
     except (IsADirectoryError, PermissionError):
         pass
     # A list, not recursion: programs can nest folders deeper than frames, descriptors and paths go.
-    top = os.open(name, _O_DIR, dir_fd=parent)
+    top = _open(name, parent)
     stack = [(top, name, os.listdir(top))]
     deep = 0
     try:
@@ -86,7 +95,7 @@ def _remove(name, parent):
                     os.rename(entry, up, src_dir_fd=fd, dst_dir_fd=top)
                     stack[0][2].append(up)
                     continue
-                down = os.open(entry, _O_DIR, dir_fd=fd)
+                down = _open(entry, fd)
                 stack.append((down, entry, os.listdir(down)))
     finally:
         for fd, _, _ in stack:
@@ -95,12 +104,12 @@ def _remove(name, parent):
 
 def _folder(path, make):
     """The folder at path, opened with no link followed; make puts folders where there are none. None: not there."""
-    fd = os.open("/", _O_DIR)
+    fd = _open("/")
     names = [n for n in path.split(b"/") if n]
     for i, name in enumerate(names):
         for again in (False, True):
             try:
-                down = os.open(name, _O_DIR, dir_fd=fd)
+                down = _open(name, fd)
                 break
             except FileNotFoundError:
                 if not make:
@@ -144,11 +153,11 @@ def _write(fd, name, content, mode, uid, gid):
 
 def _mkdir(fd, name, mode, uid, gid):
     try:
-        f = os.open(name, _O_DIR, dir_fd=fd)
+        f = _open(name, fd)
     except OSError:
         _remove(name, fd)
         os.mkdir(name, 0o700, dir_fd=fd)
-        f = os.open(name, _O_DIR, dir_fd=fd)
+        f = _open(name, fd)
     try:
         os.fchown(f, uid, gid)
         os.fchmod(f, mode)
@@ -435,6 +444,9 @@ _poll.register(_wake_r, select.POLLIN)
 _poll.register(_CONTROL, select.POLLIN)
 _wake_only.register(_wake_r, select.POLLIN)
 os.umask(0o022)
+if type(sys.stdout.buffer).__module__ == "_io":  # else an interpreter's own start has done it
+    with open("/.scriptorium/streams.py") as _f:
+        exec(compile(_f.read(), "streams.py", "exec"), {})
 os.environ.clear()
 gc.freeze()
 _done = None

@@ -1,10 +1,17 @@
 package runner_test
 
 import (
+	"context"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"testing"
+	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/scriptorium-dev/scriptorium/runner"
+	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
 )
 
 // TestMain makes this test binary its own runner process, as the server's binary is.
@@ -12,5 +19,81 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == runner.MainArg {
 		os.Exit(runner.Main(os.Args[2:]))
 	}
-	os.Exit(m.Run())
+	if len(os.Args) > 1 && os.Args[1] == testServer {
+		serveForATest(os.Args[2], os.Args[3])
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/scriptorium-dev/scriptorium/runner.(*spawner).start.func1.1"))
+}
+
+// runsc is the binary under test: SCRIPTORIUM_RUNSC, or bin/runsc of the module.
+func runsc(t testing.TB) string {
+	t.Helper()
+	p := os.Getenv("SCRIPTORIUM_RUNSC")
+	if p == "" {
+		p = filepath.Join("..", "bin", "runsc")
+	}
+	p, err := filepath.Abs(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(p); err != nil {
+		t.Fatalf("These tests need gVisor: build it with `make bin/runsc`, or name one in SCRIPTORIUM_RUNSC (%s is not there).", p)
+	}
+	return p
+}
+
+// newProcess makes a runner with a state folder of its own.
+func newProcess(t testing.TB, change ...func(*runner.Config)) (*runner.Process, string) {
+	t.Helper()
+	state := filepath.Join(t.TempDir(), "runner")
+	cfg := runner.Config{Runsc: runsc(t), State: state, Log: slog.New(slog.DiscardHandler)}
+	if testing.Verbose() {
+		cfg.Log = nil
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	p, err := runner.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := p.Close(ctx); err != nil {
+			t.Errorf("closing the runner: %v", err)
+		}
+	})
+	return p, state
+}
+
+func newComputer(t testing.TB, spec runner.Spec) runner.Computer {
+	t.Helper()
+	p, _ := newProcess(t)
+	return runnertest.Start(t, p, spec)
+}
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	runnertest.Suite(t, func(t *testing.T) runner.Runner {
+		p, _ := newProcess(t)
+		return p
+	})
+}
+
+// initOnly fails where anything but the init runs in the computer.
+func initOnly(t *testing.T, c runner.Computer) {
+	t.Helper()
+	ps, err := c.Processes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ps) < 1 || len(ps) > 2 {
+		t.Errorf("processes: %+v", ps)
+	}
+	for _, p := range ps {
+		if !p.Init {
+			t.Errorf("a process was left: %+v", p)
+		}
+	}
 }

@@ -54,6 +54,18 @@ func readHostRoot(pythons ...string) (hostRoot, error) {
 	return r, errNoPython
 }
 
+// versions are the interpreters of the root that look in /etc as they start, as "python3.11".
+func (r hostRoot) versions() (list []string) {
+	links, _ := filepath.Glob("/usr/lib/python3.*/sitecustomize.py")
+	for _, l := range links {
+		v := filepath.Base(filepath.Dir(l))
+		if t, err := os.Readlink(l); err == nil && t == "/etc/"+v+"/sitecustomize.py" {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
 // ociConfig is the sandbox's OCI configuration: a pure function, held by golden files.
 func ociConfig(s Spec, root hostRoot, rootfs string) *specs.Spec {
 	caps := []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"}

@@ -172,6 +172,9 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Computer, error) {
 }
 
 func (p *Process) start(ctx context.Context, spec Spec) (*computer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	l, err := p.connect()
 	if err != nil {
 		return nil, err

@@ -25,6 +25,9 @@ import (
 //go:embed init.py
 var initSource []byte
 
+//go:embed streams.py
+var streamsSource []byte
+
 var errNoPython = errors.New("there is no python3 in /usr/bin or /usr/local/bin for the computers")
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
@@ -82,7 +85,18 @@ func (a *runscAdapter) makeRootfs() error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(fs, initPath), initSource, 0o444)
+	files := map[string][]byte{initPath: initSource, "/" + initFolder + "/streams.py": streamsSource}
+	// Where Debian's interpreters look for what to do at their start.
+	for _, v := range a.root.versions() {
+		files["/etc/"+v+"/sitecustomize.py"] = streamsSource
+	}
+	for name, b := range files {
+		name = filepath.Join(fs, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, b, 0o444)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // flags come before runsc's command.
@@ -219,9 +233,9 @@ func (sb *sandbox) processes(ctx context.Context) ([]ProcessInfo, error) {
 		return nil, err
 	}
 	var list []ProcessInfo
-	for line := range strings.Lines(string(out)) { // UID PID PPID C TTY STIME TIME CMD
+	for line := range strings.Lines(string(out)) { // UID PID PPID PGID C TTY STIME TIME CMD
 		f := strings.Fields(line)
-		if len(f) < 7 || f[0] == "UID" {
+		if len(f) < 9 || f[0] == "UID" {
 			continue
 		}
 		var n [3]int
@@ -230,7 +244,7 @@ func (sb *sandbox) processes(ctx context.Context) ([]ProcessInfo, error) {
 				return nil, fmt.Errorf("runsc ps: %w", err)
 			}
 		}
-		list = append(list, ProcessInfo{UID: n[0], PID: n[1], PPID: n[2], Command: strings.Join(f[7:], " ")})
+		list = append(list, ProcessInfo{UID: n[0], PID: n[1], PPID: n[2], Command: strings.Join(f[8:], " ")})
 	}
 	slices.SortFunc(list, func(a, b ProcessInfo) int { return a.PID - b.PID })
 	return list, nil
