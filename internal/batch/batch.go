@@ -67,3 +67,22 @@ func Pages[T any](w page.Window, parents []string, rows []T, parent, cursor func
 	}
 	return pages
 }
+
+// Grouped reads a statement's rows of a parent's id and a number.
+func Grouped(ctx context.Context, q *database.Querier, statement string, args ...any) (map[string]int, error) {
+	rows, err := q.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return nil, fmt.Errorf("count: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	counts := map[string]int{}
+	for rows.Next() {
+		var parent string
+		var n int
+		if err := rows.Scan(&parent, &n); err != nil {
+			return nil, fmt.Errorf("count: %w", err)
+		}
+		counts[parent] = n
+	}
+	return counts, rows.Err()
+}

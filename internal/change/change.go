@@ -51,7 +51,7 @@ type Change struct {
 // Cursor is the change's place, the same in the log, in histories and in the stream.
 func (c *Change) Cursor() event.Cursor { return cursorAt(c.OrganizationID, c.Offset) }
 
-// Item is what Watch delivers: a *Change or an *event.Gap (SDL: ScriptChangeEvent).
+// Item is what Watch delivers: a *Change or an *event.StreamGap (SDL: ScriptChangeEvent).
 type Item any
 
 // epoch names the history that offsets count. The topic holds the organization's id, so that another database's cursors are refused

@@ -26,6 +26,19 @@ func (v *Viewer) Require(c Capability) error {
 	return fault.NewProblem(fault.Denied, "this needs a key with the capability %s", c)
 }
 
+// RequireOperator answers a DENIED Problem where the viewer's key is not the operator's.
+func (v *Viewer) RequireOperator() error {
+	if v.Operator {
+		return nil
+	}
+	return fault.NewProblem(fault.Denied, "this needs the operator's key")
+}
+
+// Sees says whether the viewer may see the organization: its own, and the operator every one.
+func (v *Viewer) Sees(organizationID string) bool {
+	return v.Operator || v.Organization.ID == organizationID
+}
+
 type viewerKey struct{}
 
 // WithViewer puts the viewer of a request into its context.

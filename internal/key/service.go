@@ -1,0 +1,56 @@
+package key
+
+import (
+	"context"
+	"time"
+
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
+	"github.com/scriptorium-dev/scriptorium/internal/organization"
+)
+
+// Service holds the use cases of keys.
+type Service struct {
+	db            *database.DB
+	organizations *organization.Service
+	now           func() time.Time
+	used          chan string // ids of keys to be marked as used
+}
+
+// NewService makes the service, and joins organizations to it. Run marks keys as used.
+func NewService(db *database.DB, organizations *organization.Service) *Service {
+	s := &Service{db: db, organizations: organizations, now: database.Now, used: make(chan string, maxUsed)}
+	organizations.Join(maker{s})
+	return s
+}
+
+// ByIDs answers the organization's keys with these ids, revoked ones too, in one statement.
+func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Key, error) {
+	return byIDs(ctx, s.db.Read(), organizationID, ids)
+}
+
+// make writes a new key, with an id, a secret and its time, and answers the secret.
+func (s *Service) make(ctx context.Context, tx *database.Tx, k *Key) (secret string, err error) {
+	secret = newSecret()
+	k.ID, k.Prefix, k.CreatedAt = id.New(id.Key), secret[:shown], s.now()
+	return secret, insert(ctx, tx, k, hash(secret))
+}
+
+// maker fulfils organization.KeyMaker.
+type maker struct{ *Service }
+
+// Operator implements organization.KeyMaker.
+func (maker) Operator(ctx context.Context) error {
+	v, err := From(ctx)
+	if err != nil {
+		return err
+	}
+	return v.RequireOperator()
+}
+
+// FirstKey implements organization.KeyMaker.
+func (m maker) FirstKey(ctx context.Context, tx *database.Tx, organizationID string) (keyID, secret string, err error) {
+	k := &Key{OrganizationID: organizationID, Name: "first key", Capabilities: Capabilities()}
+	secret, err = m.make(ctx, tx, k)
+	return k.ID, secret, err
+}
