@@ -69,6 +69,8 @@ type Call struct {
 	StderrSha256 *string `json:"stderr_sha256,omitempty"`
 	// DroppedBytes holds the value of the "dropped_bytes" field.
 	DroppedBytes int64 `json:"dropped_bytes,omitempty"`
+	// how many chunks the kept output has
+	OutputChunks int64 `json:"output_chunks,omitempty"`
 	// where the kept output is once the call has ended
 	OutputBlob *string `json:"output_blob,omitempty"`
 	// StartedAt holds the value of the "started_at" field.
@@ -129,7 +131,7 @@ func (*Call) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case call.FieldTruncated:
 			values[i] = new(sql.NullBool)
-		case call.FieldTimeoutSeconds, call.FieldExitCode, call.FieldStdoutBytes, call.FieldStderrBytes, call.FieldDroppedBytes, call.FieldDurationMs, call.FieldCPUMs, call.FieldPeakMemoryBytes:
+		case call.FieldTimeoutSeconds, call.FieldExitCode, call.FieldStdoutBytes, call.FieldStderrBytes, call.FieldDroppedBytes, call.FieldOutputChunks, call.FieldDurationMs, call.FieldCPUMs, call.FieldPeakMemoryBytes:
 			values[i] = new(sql.NullInt64)
 		case call.FieldID, call.FieldOrganizationID, call.FieldRunID, call.FieldAgentID, call.FieldKeyID, call.FieldTool, call.FieldScriptID, call.FieldVersionID, call.FieldStatus, call.FieldErrorCode, call.FieldCancel, call.FieldSignal, call.FieldStdoutSha256, call.FieldStderrSha256, call.FieldOutputBlob:
 			values[i] = new(sql.NullString)
@@ -315,6 +317,12 @@ func (_m *Call) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.DroppedBytes = value.Int64
 			}
+		case call.FieldOutputChunks:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field output_chunks", values[i])
+			} else if value.Valid {
+				_m.OutputChunks = value.Int64
+			}
 		case call.FieldOutputBlob:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field output_blob", values[i])
@@ -497,6 +505,9 @@ func (_m *Call) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("dropped_bytes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.DroppedBytes))
+	builder.WriteString(", ")
+	builder.WriteString("output_chunks=")
+	builder.WriteString(fmt.Sprintf("%v", _m.OutputChunks))
 	builder.WriteString(", ")
 	if v := _m.OutputBlob; v != nil {
 		builder.WriteString("output_blob=")

@@ -287,6 +287,20 @@ func (_c *CallCreate) SetNillableDroppedBytes(v *int64) *CallCreate {
 	return _c
 }
 
+// SetOutputChunks sets the "output_chunks" field.
+func (_c *CallCreate) SetOutputChunks(v int64) *CallCreate {
+	_c.mutation.SetOutputChunks(v)
+	return _c
+}
+
+// SetNillableOutputChunks sets the "output_chunks" field if the given value is not nil.
+func (_c *CallCreate) SetNillableOutputChunks(v *int64) *CallCreate {
+	if v != nil {
+		_c.SetOutputChunks(*v)
+	}
+	return _c
+}
+
 // SetOutputBlob sets the "output_blob" field.
 func (_c *CallCreate) SetOutputBlob(v string) *CallCreate {
 	_c.mutation.SetOutputBlob(v)
@@ -442,6 +456,10 @@ func (_c *CallCreate) defaults() {
 		v := call.DefaultDroppedBytes
 		_c.mutation.SetDroppedBytes(v)
 	}
+	if _, ok := _c.mutation.OutputChunks(); !ok {
+		v := call.DefaultOutputChunks
+		_c.mutation.SetOutputChunks(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -555,6 +573,9 @@ func (_c *CallCreate) check() error {
 	}
 	if _, ok := _c.mutation.DroppedBytes(); !ok {
 		return &ValidationError{Name: "dropped_bytes", err: errors.New(`db: missing required field "Call.dropped_bytes"`)}
+	}
+	if _, ok := _c.mutation.OutputChunks(); !ok {
+		return &ValidationError{Name: "output_chunks", err: errors.New(`db: missing required field "Call.output_chunks"`)}
 	}
 	if v, ok := _c.mutation.OutputBlob(); ok {
 		if err := call.OutputBlobValidator(v); err != nil {
@@ -696,6 +717,10 @@ func (_c *CallCreate) createSpec() (*Call, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.DroppedBytes(); ok {
 		_spec.SetField(call.FieldDroppedBytes, field.TypeInt64, value)
 		_node.DroppedBytes = value
+	}
+	if value, ok := _c.mutation.OutputChunks(); ok {
+		_spec.SetField(call.FieldOutputChunks, field.TypeInt64, value)
+		_node.OutputChunks = value
 	}
 	if value, ok := _c.mutation.OutputBlob(); ok {
 		_spec.SetField(call.FieldOutputBlob, field.TypeString, value)
@@ -1026,6 +1051,24 @@ func (u *CallUpsert) UpdateDroppedBytes() *CallUpsert {
 // AddDroppedBytes adds v to the "dropped_bytes" field.
 func (u *CallUpsert) AddDroppedBytes(v int64) *CallUpsert {
 	u.Add(call.FieldDroppedBytes, v)
+	return u
+}
+
+// SetOutputChunks sets the "output_chunks" field.
+func (u *CallUpsert) SetOutputChunks(v int64) *CallUpsert {
+	u.Set(call.FieldOutputChunks, v)
+	return u
+}
+
+// UpdateOutputChunks sets the "output_chunks" field to the value that was provided on create.
+func (u *CallUpsert) UpdateOutputChunks() *CallUpsert {
+	u.SetExcluded(call.FieldOutputChunks)
+	return u
+}
+
+// AddOutputChunks adds v to the "output_chunks" field.
+func (u *CallUpsert) AddOutputChunks(v int64) *CallUpsert {
+	u.Add(call.FieldOutputChunks, v)
 	return u
 }
 
@@ -1492,6 +1535,27 @@ func (u *CallUpsertOne) AddDroppedBytes(v int64) *CallUpsertOne {
 func (u *CallUpsertOne) UpdateDroppedBytes() *CallUpsertOne {
 	return u.Update(func(s *CallUpsert) {
 		s.UpdateDroppedBytes()
+	})
+}
+
+// SetOutputChunks sets the "output_chunks" field.
+func (u *CallUpsertOne) SetOutputChunks(v int64) *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.SetOutputChunks(v)
+	})
+}
+
+// AddOutputChunks adds v to the "output_chunks" field.
+func (u *CallUpsertOne) AddOutputChunks(v int64) *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.AddOutputChunks(v)
+	})
+}
+
+// UpdateOutputChunks sets the "output_chunks" field to the value that was provided on create.
+func (u *CallUpsertOne) UpdateOutputChunks() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateOutputChunks()
 	})
 }
 
@@ -2146,6 +2210,27 @@ func (u *CallUpsertBulk) AddDroppedBytes(v int64) *CallUpsertBulk {
 func (u *CallUpsertBulk) UpdateDroppedBytes() *CallUpsertBulk {
 	return u.Update(func(s *CallUpsert) {
 		s.UpdateDroppedBytes()
+	})
+}
+
+// SetOutputChunks sets the "output_chunks" field.
+func (u *CallUpsertBulk) SetOutputChunks(v int64) *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.SetOutputChunks(v)
+	})
+}
+
+// AddOutputChunks adds v to the "output_chunks" field.
+func (u *CallUpsertBulk) AddOutputChunks(v int64) *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.AddOutputChunks(v)
+	})
+}
+
+// UpdateOutputChunks sets the "output_chunks" field to the value that was provided on create.
+func (u *CallUpsertBulk) UpdateOutputChunks() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateOutputChunks()
 	})
 }
 

@@ -259,6 +259,27 @@ func (_u *CallUpdate) AddDroppedBytes(v int64) *CallUpdate {
 	return _u
 }
 
+// SetOutputChunks sets the "output_chunks" field.
+func (_u *CallUpdate) SetOutputChunks(v int64) *CallUpdate {
+	_u.mutation.ResetOutputChunks()
+	_u.mutation.SetOutputChunks(v)
+	return _u
+}
+
+// SetNillableOutputChunks sets the "output_chunks" field if the given value is not nil.
+func (_u *CallUpdate) SetNillableOutputChunks(v *int64) *CallUpdate {
+	if v != nil {
+		_u.SetOutputChunks(*v)
+	}
+	return _u
+}
+
+// AddOutputChunks adds value to the "output_chunks" field.
+func (_u *CallUpdate) AddOutputChunks(v int64) *CallUpdate {
+	_u.mutation.AddOutputChunks(v)
+	return _u
+}
+
 // SetOutputBlob sets the "output_blob" field.
 func (_u *CallUpdate) SetOutputBlob(v string) *CallUpdate {
 	_u.mutation.SetOutputBlob(v)
@@ -574,6 +595,12 @@ func (_u *CallUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedDroppedBytes(); ok {
 		_spec.AddField(call.FieldDroppedBytes, field.TypeInt64, value)
 	}
+	if value, ok := _u.mutation.OutputChunks(); ok {
+		_spec.SetField(call.FieldOutputChunks, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedOutputChunks(); ok {
+		_spec.AddField(call.FieldOutputChunks, field.TypeInt64, value)
+	}
 	if value, ok := _u.mutation.OutputBlob(); ok {
 		_spec.SetField(call.FieldOutputBlob, field.TypeString, value)
 	}
@@ -868,6 +895,27 @@ func (_u *CallUpdateOne) SetNillableDroppedBytes(v *int64) *CallUpdateOne {
 // AddDroppedBytes adds value to the "dropped_bytes" field.
 func (_u *CallUpdateOne) AddDroppedBytes(v int64) *CallUpdateOne {
 	_u.mutation.AddDroppedBytes(v)
+	return _u
+}
+
+// SetOutputChunks sets the "output_chunks" field.
+func (_u *CallUpdateOne) SetOutputChunks(v int64) *CallUpdateOne {
+	_u.mutation.ResetOutputChunks()
+	_u.mutation.SetOutputChunks(v)
+	return _u
+}
+
+// SetNillableOutputChunks sets the "output_chunks" field if the given value is not nil.
+func (_u *CallUpdateOne) SetNillableOutputChunks(v *int64) *CallUpdateOne {
+	if v != nil {
+		_u.SetOutputChunks(*v)
+	}
+	return _u
+}
+
+// AddOutputChunks adds value to the "output_chunks" field.
+func (_u *CallUpdateOne) AddOutputChunks(v int64) *CallUpdateOne {
+	_u.mutation.AddOutputChunks(v)
 	return _u
 }
 
@@ -1215,6 +1263,12 @@ func (_u *CallUpdateOne) sqlSave(ctx context.Context) (_node *Call, err error) {
 	}
 	if value, ok := _u.mutation.AddedDroppedBytes(); ok {
 		_spec.AddField(call.FieldDroppedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.OutputChunks(); ok {
+		_spec.SetField(call.FieldOutputChunks, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedOutputChunks(); ok {
+		_spec.AddField(call.FieldOutputChunks, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.OutputBlob(); ok {
 		_spec.SetField(call.FieldOutputBlob, field.TypeString, value)

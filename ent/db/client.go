@@ -18,6 +18,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
+	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
@@ -41,6 +42,8 @@ type Client struct {
 	Call *CallClient
 	// Change is the client for interacting with the Change builders.
 	Change *ChangeClient
+	// Generation is the client for interacting with the Generation builders.
+	Generation *GenerationClient
 	// Idempotency is the client for interacting with the Idempotency builders.
 	Idempotency *IdempotencyClient
 	// Key is the client for interacting with the Key builders.
@@ -71,6 +74,7 @@ func (c *Client) init() {
 	c.Agent = NewAgentClient(c.config)
 	c.Call = NewCallClient(c.config)
 	c.Change = NewChangeClient(c.config)
+	c.Generation = NewGenerationClient(c.config)
 	c.Idempotency = NewIdempotencyClient(c.config)
 	c.Key = NewKeyClient(c.config)
 	c.Organization = NewOrganizationClient(c.config)
@@ -174,6 +178,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Agent:         NewAgentClient(cfg),
 		Call:          NewCallClient(cfg),
 		Change:        NewChangeClient(cfg),
+		Generation:    NewGenerationClient(cfg),
 		Idempotency:   NewIdempotencyClient(cfg),
 		Key:           NewKeyClient(cfg),
 		Organization:  NewOrganizationClient(cfg),
@@ -204,6 +209,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Agent:         NewAgentClient(cfg),
 		Call:          NewCallClient(cfg),
 		Change:        NewChangeClient(cfg),
+		Generation:    NewGenerationClient(cfg),
 		Idempotency:   NewIdempotencyClient(cfg),
 		Key:           NewKeyClient(cfg),
 		Organization:  NewOrganizationClient(cfg),
@@ -241,8 +247,8 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Agent, c.Call, c.Change, c.Idempotency, c.Key, c.Organization, c.Run,
-		c.Script, c.Snapshot, c.SnapshotEntry, c.Version,
+		c.Agent, c.Call, c.Change, c.Generation, c.Idempotency, c.Key, c.Organization,
+		c.Run, c.Script, c.Snapshot, c.SnapshotEntry, c.Version,
 	} {
 		n.Use(hooks...)
 	}
@@ -252,8 +258,8 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Agent, c.Call, c.Change, c.Idempotency, c.Key, c.Organization, c.Run,
-		c.Script, c.Snapshot, c.SnapshotEntry, c.Version,
+		c.Agent, c.Call, c.Change, c.Generation, c.Idempotency, c.Key, c.Organization,
+		c.Run, c.Script, c.Snapshot, c.SnapshotEntry, c.Version,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -268,6 +274,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Call.mutate(ctx, m)
 	case *ChangeMutation:
 		return c.Change.mutate(ctx, m)
+	case *GenerationMutation:
+		return c.Generation.mutate(ctx, m)
 	case *IdempotencyMutation:
 		return c.Idempotency.mutate(ctx, m)
 	case *KeyMutation:
@@ -749,6 +757,171 @@ func (c *ChangeClient) mutate(ctx context.Context, m *ChangeMutation) (Value, er
 		return (&ChangeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("db: unknown Change mutation op: %q", m.Op())
+	}
+}
+
+// GenerationClient is a client for the Generation schema.
+type GenerationClient struct {
+	config
+}
+
+// NewGenerationClient returns a client for the Generation from the given config.
+func NewGenerationClient(c config) *GenerationClient {
+	return &GenerationClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `generation.Hooks(f(g(h())))`.
+func (c *GenerationClient) Use(hooks ...Hook) {
+	c.hooks.Generation = append(c.hooks.Generation, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `generation.Intercept(f(g(h())))`.
+func (c *GenerationClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Generation = append(c.inters.Generation, interceptors...)
+}
+
+// Create returns a builder for creating a Generation entity.
+func (c *GenerationClient) Create() *GenerationCreate {
+	mutation := newGenerationMutation(c.config, OpCreate)
+	return &GenerationCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Generation entities.
+func (c *GenerationClient) CreateBulk(builders ...*GenerationCreate) *GenerationCreateBulk {
+	return &GenerationCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *GenerationClient) MapCreateBulk(slice any, setFunc func(*GenerationCreate, int)) *GenerationCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &GenerationCreateBulk{err: fmt.Errorf("calling to GenerationClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*GenerationCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &GenerationCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Generation.
+func (c *GenerationClient) Update() *GenerationUpdate {
+	mutation := newGenerationMutation(c.config, OpUpdate)
+	return &GenerationUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *GenerationClient) UpdateOne(_m *Generation) *GenerationUpdateOne {
+	mutation := newGenerationMutation(c.config, OpUpdateOne, withGeneration(_m))
+	return &GenerationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *GenerationClient) UpdateOneID(id string) *GenerationUpdateOne {
+	mutation := newGenerationMutation(c.config, OpUpdateOne, withGenerationID(id))
+	return &GenerationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Generation.
+func (c *GenerationClient) Delete() *GenerationDelete {
+	mutation := newGenerationMutation(c.config, OpDelete)
+	return &GenerationDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *GenerationClient) DeleteOne(_m *Generation) *GenerationDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *GenerationClient) DeleteOneID(id string) *GenerationDeleteOne {
+	builder := c.Delete().Where(generation.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &GenerationDeleteOne{builder}
+}
+
+// Query returns a query builder for Generation.
+func (c *GenerationClient) Query() *GenerationQuery {
+	return &GenerationQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeGeneration},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Generation entity by its id.
+func (c *GenerationClient) Get(ctx context.Context, id string) (*Generation, error) {
+	return c.Query().Where(generation.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *GenerationClient) GetX(ctx context.Context, id string) *Generation {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryOrganization queries the organization edge of a Generation.
+func (c *GenerationClient) QueryOrganization(_m *Generation) *OrganizationQuery {
+	query := (&OrganizationClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(generation.Table, generation.FieldID, id),
+			sqlgraph.To(organization.Table, organization.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, generation.OrganizationTable, generation.OrganizationColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRun queries the run edge of a Generation.
+func (c *GenerationClient) QueryRun(_m *Generation) *RunQuery {
+	query := (&RunClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(generation.Table, generation.FieldID, id),
+			sqlgraph.To(run.Table, run.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, generation.RunTable, generation.RunColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *GenerationClient) Hooks() []Hook {
+	return c.hooks.Generation
+}
+
+// Interceptors returns the client interceptors.
+func (c *GenerationClient) Interceptors() []Interceptor {
+	return c.inters.Generation
+}
+
+func (c *GenerationClient) mutate(ctx context.Context, m *GenerationMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&GenerationCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&GenerationUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&GenerationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&GenerationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Generation mutation op: %q", m.Op())
 	}
 }
 
@@ -2011,12 +2184,12 @@ func (c *VersionClient) mutate(ctx context.Context, m *VersionMutation) (Value, 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Agent, Call, Change, Idempotency, Key, Organization, Run, Script, Snapshot,
-		SnapshotEntry, Version []ent.Hook
+		Agent, Call, Change, Generation, Idempotency, Key, Organization, Run, Script,
+		Snapshot, SnapshotEntry, Version []ent.Hook
 	}
 	inters struct {
-		Agent, Call, Change, Idempotency, Key, Organization, Run, Script, Snapshot,
-		SnapshotEntry, Version []ent.Interceptor
+		Agent, Call, Change, Generation, Idempotency, Key, Organization, Run, Script,
+		Snapshot, SnapshotEntry, Version []ent.Interceptor
 	}
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
+	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
@@ -86,6 +87,7 @@ func checkColumn(t, c string) error {
 			agent.Table:         agent.ValidColumn,
 			call.Table:          call.ValidColumn,
 			change.Table:        change.ValidColumn,
+			generation.Table:    generation.ValidColumn,
 			idempotency.Table:   idempotency.ValidColumn,
 			key.Table:           key.ValidColumn,
 			organization.Table:  organization.ValidColumn,

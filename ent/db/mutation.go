@@ -14,6 +14,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
+	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
@@ -37,6 +38,7 @@ const (
 	TypeAgent         = "Agent"
 	TypeCall          = "Call"
 	TypeChange        = "Change"
+	TypeGeneration    = "Generation"
 	TypeIdempotency   = "Idempotency"
 	TypeKey           = "Key"
 	TypeOrganization  = "Organization"
@@ -919,6 +921,8 @@ type CallMutation struct {
 	stderr_sha256        *string
 	dropped_bytes        *int64
 	adddropped_bytes     *int64
+	output_chunks        *int64
+	addoutput_chunks     *int64
 	output_blob          *string
 	started_at           *time.Time
 	finished_at          *time.Time
@@ -2173,6 +2177,62 @@ func (m *CallMutation) ResetDroppedBytes() {
 	m.adddropped_bytes = nil
 }
 
+// SetOutputChunks sets the "output_chunks" field.
+func (m *CallMutation) SetOutputChunks(i int64) {
+	m.output_chunks = &i
+	m.addoutput_chunks = nil
+}
+
+// OutputChunks returns the value of the "output_chunks" field in the mutation.
+func (m *CallMutation) OutputChunks() (r int64, exists bool) {
+	v := m.output_chunks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOutputChunks returns the old "output_chunks" field's value of the Call entity.
+// If the Call object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CallMutation) OldOutputChunks(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOutputChunks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOutputChunks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOutputChunks: %w", err)
+	}
+	return oldValue.OutputChunks, nil
+}
+
+// AddOutputChunks adds i to the "output_chunks" field.
+func (m *CallMutation) AddOutputChunks(i int64) {
+	if m.addoutput_chunks != nil {
+		*m.addoutput_chunks += i
+	} else {
+		m.addoutput_chunks = &i
+	}
+}
+
+// AddedOutputChunks returns the value that was added to the "output_chunks" field in this mutation.
+func (m *CallMutation) AddedOutputChunks() (r int64, exists bool) {
+	v := m.addoutput_chunks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetOutputChunks resets all changes to the "output_chunks" field.
+func (m *CallMutation) ResetOutputChunks() {
+	m.output_chunks = nil
+	m.addoutput_chunks = nil
+}
+
 // SetOutputBlob sets the "output_blob" field.
 func (m *CallMutation) SetOutputBlob(s string) {
 	m.output_blob = &s
@@ -2618,7 +2678,7 @@ func (m *CallMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CallMutation) Fields() []string {
-	fields := make([]string, 0, 31)
+	fields := make([]string, 0, 32)
 	if m.organization != nil {
 		fields = append(fields, call.FieldOrganizationID)
 	}
@@ -2693,6 +2753,9 @@ func (m *CallMutation) Fields() []string {
 	}
 	if m.dropped_bytes != nil {
 		fields = append(fields, call.FieldDroppedBytes)
+	}
+	if m.output_chunks != nil {
+		fields = append(fields, call.FieldOutputChunks)
 	}
 	if m.output_blob != nil {
 		fields = append(fields, call.FieldOutputBlob)
@@ -2770,6 +2833,8 @@ func (m *CallMutation) Field(name string) (ent.Value, bool) {
 		return m.StderrSha256()
 	case call.FieldDroppedBytes:
 		return m.DroppedBytes()
+	case call.FieldOutputChunks:
+		return m.OutputChunks()
 	case call.FieldOutputBlob:
 		return m.OutputBlob()
 	case call.FieldStartedAt:
@@ -2841,6 +2906,8 @@ func (m *CallMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldStderrSha256(ctx)
 	case call.FieldDroppedBytes:
 		return m.OldDroppedBytes(ctx)
+	case call.FieldOutputChunks:
+		return m.OldOutputChunks(ctx)
 	case call.FieldOutputBlob:
 		return m.OldOutputBlob(ctx)
 	case call.FieldStartedAt:
@@ -3037,6 +3104,13 @@ func (m *CallMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetDroppedBytes(v)
 		return nil
+	case call.FieldOutputChunks:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOutputChunks(v)
+		return nil
 	case call.FieldOutputBlob:
 		v, ok := value.(string)
 		if !ok {
@@ -3102,6 +3176,9 @@ func (m *CallMutation) AddedFields() []string {
 	if m.adddropped_bytes != nil {
 		fields = append(fields, call.FieldDroppedBytes)
 	}
+	if m.addoutput_chunks != nil {
+		fields = append(fields, call.FieldOutputChunks)
+	}
 	if m.addduration_ms != nil {
 		fields = append(fields, call.FieldDurationMs)
 	}
@@ -3129,6 +3206,8 @@ func (m *CallMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedStderrBytes()
 	case call.FieldDroppedBytes:
 		return m.AddedDroppedBytes()
+	case call.FieldOutputChunks:
+		return m.AddedOutputChunks()
 	case call.FieldDurationMs:
 		return m.AddedDurationMs()
 	case call.FieldCPUMs:
@@ -3178,6 +3257,13 @@ func (m *CallMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddDroppedBytes(v)
+		return nil
+	case call.FieldOutputChunks:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddOutputChunks(v)
 		return nil
 	case call.FieldDurationMs:
 		v, ok := value.(int64)
@@ -3400,6 +3486,9 @@ func (m *CallMutation) ResetField(name string) error {
 		return nil
 	case call.FieldDroppedBytes:
 		m.ResetDroppedBytes()
+		return nil
+	case call.FieldOutputChunks:
+		m.ResetOutputChunks()
 		return nil
 	case call.FieldOutputBlob:
 		m.ResetOutputBlob()
@@ -4538,6 +4627,960 @@ func (m *ChangeMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Change edge %s", name)
+}
+
+// GenerationMutation represents an operation that mutates the Generation nodes in the graph.
+type GenerationMutation struct {
+	config
+	op                  Op
+	typ                 string
+	id                  *string
+	created_at          *time.Time
+	status              *string
+	reason              *string
+	number              *int
+	addnumber           *int
+	materialised        *[]string
+	appendmaterialised  []string
+	removed             *[]string
+	appendremoved       []string
+	ended_at            *time.Time
+	clearedFields       map[string]struct{}
+	organization        *string
+	clearedorganization bool
+	run                 *string
+	clearedrun          bool
+	done                bool
+	oldValue            func(context.Context) (*Generation, error)
+	predicates          []predicate.Generation
+}
+
+var _ ent.Mutation = (*GenerationMutation)(nil)
+
+// generationOption allows management of the mutation configuration using functional options.
+type generationOption func(*GenerationMutation)
+
+// newGenerationMutation creates new mutation for the Generation entity.
+func newGenerationMutation(c config, op Op, opts ...generationOption) *GenerationMutation {
+	m := &GenerationMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeGeneration,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withGenerationID sets the ID field of the mutation.
+func withGenerationID(id string) generationOption {
+	return func(m *GenerationMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Generation
+		)
+		m.oldValue = func(ctx context.Context) (*Generation, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Generation.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withGeneration sets the old Generation of the mutation.
+func withGeneration(node *Generation) generationOption {
+	return func(m *GenerationMutation) {
+		m.oldValue = func(context.Context) (*Generation, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m GenerationMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m GenerationMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Generation entities.
+func (m *GenerationMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *GenerationMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *GenerationMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Generation.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *GenerationMutation) SetOrganizationID(s string) {
+	m.organization = &s
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *GenerationMutation) OrganizationID() (r string, exists bool) {
+	v := m.organization
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldOrganizationID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *GenerationMutation) ResetOrganizationID() {
+	m.organization = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *GenerationMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *GenerationMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *GenerationMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetRunID sets the "run_id" field.
+func (m *GenerationMutation) SetRunID(s string) {
+	m.run = &s
+}
+
+// RunID returns the value of the "run_id" field in the mutation.
+func (m *GenerationMutation) RunID() (r string, exists bool) {
+	v := m.run
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRunID returns the old "run_id" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldRunID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRunID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRunID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRunID: %w", err)
+	}
+	return oldValue.RunID, nil
+}
+
+// ResetRunID resets all changes to the "run_id" field.
+func (m *GenerationMutation) ResetRunID() {
+	m.run = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *GenerationMutation) SetStatus(s string) {
+	m.status = &s
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *GenerationMutation) Status() (r string, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldStatus(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *GenerationMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetReason sets the "reason" field.
+func (m *GenerationMutation) SetReason(s string) {
+	m.reason = &s
+}
+
+// Reason returns the value of the "reason" field in the mutation.
+func (m *GenerationMutation) Reason() (r string, exists bool) {
+	v := m.reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReason returns the old "reason" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldReason(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReason: %w", err)
+	}
+	return oldValue.Reason, nil
+}
+
+// ResetReason resets all changes to the "reason" field.
+func (m *GenerationMutation) ResetReason() {
+	m.reason = nil
+}
+
+// SetNumber sets the "number" field.
+func (m *GenerationMutation) SetNumber(i int) {
+	m.number = &i
+	m.addnumber = nil
+}
+
+// Number returns the value of the "number" field in the mutation.
+func (m *GenerationMutation) Number() (r int, exists bool) {
+	v := m.number
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNumber returns the old "number" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldNumber(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNumber is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNumber requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNumber: %w", err)
+	}
+	return oldValue.Number, nil
+}
+
+// AddNumber adds i to the "number" field.
+func (m *GenerationMutation) AddNumber(i int) {
+	if m.addnumber != nil {
+		*m.addnumber += i
+	} else {
+		m.addnumber = &i
+	}
+}
+
+// AddedNumber returns the value that was added to the "number" field in this mutation.
+func (m *GenerationMutation) AddedNumber() (r int, exists bool) {
+	v := m.addnumber
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetNumber resets all changes to the "number" field.
+func (m *GenerationMutation) ResetNumber() {
+	m.number = nil
+	m.addnumber = nil
+}
+
+// SetMaterialised sets the "materialised" field.
+func (m *GenerationMutation) SetMaterialised(s []string) {
+	m.materialised = &s
+	m.appendmaterialised = nil
+}
+
+// Materialised returns the value of the "materialised" field in the mutation.
+func (m *GenerationMutation) Materialised() (r []string, exists bool) {
+	v := m.materialised
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaterialised returns the old "materialised" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldMaterialised(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaterialised is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaterialised requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaterialised: %w", err)
+	}
+	return oldValue.Materialised, nil
+}
+
+// AppendMaterialised adds s to the "materialised" field.
+func (m *GenerationMutation) AppendMaterialised(s []string) {
+	m.appendmaterialised = append(m.appendmaterialised, s...)
+}
+
+// AppendedMaterialised returns the list of values that were appended to the "materialised" field in this mutation.
+func (m *GenerationMutation) AppendedMaterialised() ([]string, bool) {
+	if len(m.appendmaterialised) == 0 {
+		return nil, false
+	}
+	return m.appendmaterialised, true
+}
+
+// ResetMaterialised resets all changes to the "materialised" field.
+func (m *GenerationMutation) ResetMaterialised() {
+	m.materialised = nil
+	m.appendmaterialised = nil
+}
+
+// SetRemoved sets the "removed" field.
+func (m *GenerationMutation) SetRemoved(s []string) {
+	m.removed = &s
+	m.appendremoved = nil
+}
+
+// Removed returns the value of the "removed" field in the mutation.
+func (m *GenerationMutation) Removed() (r []string, exists bool) {
+	v := m.removed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRemoved returns the old "removed" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldRemoved(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRemoved is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRemoved requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRemoved: %w", err)
+	}
+	return oldValue.Removed, nil
+}
+
+// AppendRemoved adds s to the "removed" field.
+func (m *GenerationMutation) AppendRemoved(s []string) {
+	m.appendremoved = append(m.appendremoved, s...)
+}
+
+// AppendedRemoved returns the list of values that were appended to the "removed" field in this mutation.
+func (m *GenerationMutation) AppendedRemoved() ([]string, bool) {
+	if len(m.appendremoved) == 0 {
+		return nil, false
+	}
+	return m.appendremoved, true
+}
+
+// ResetRemoved resets all changes to the "removed" field.
+func (m *GenerationMutation) ResetRemoved() {
+	m.removed = nil
+	m.appendremoved = nil
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *GenerationMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *GenerationMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the Generation entity.
+// If the Generation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GenerationMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *GenerationMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[generation.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *GenerationMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[generation.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *GenerationMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, generation.FieldEndedAt)
+}
+
+// ClearOrganization clears the "organization" edge to the Organization entity.
+func (m *GenerationMutation) ClearOrganization() {
+	m.clearedorganization = true
+	m.clearedFields[generation.FieldOrganizationID] = struct{}{}
+}
+
+// OrganizationCleared reports if the "organization" edge to the Organization entity was cleared.
+func (m *GenerationMutation) OrganizationCleared() bool {
+	return m.clearedorganization
+}
+
+// OrganizationIDs returns the "organization" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OrganizationID instead. It exists only for internal usage by the builders.
+func (m *GenerationMutation) OrganizationIDs() (ids []string) {
+	if id := m.organization; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOrganization resets all changes to the "organization" edge.
+func (m *GenerationMutation) ResetOrganization() {
+	m.organization = nil
+	m.clearedorganization = false
+}
+
+// ClearRun clears the "run" edge to the Run entity.
+func (m *GenerationMutation) ClearRun() {
+	m.clearedrun = true
+	m.clearedFields[generation.FieldRunID] = struct{}{}
+}
+
+// RunCleared reports if the "run" edge to the Run entity was cleared.
+func (m *GenerationMutation) RunCleared() bool {
+	return m.clearedrun
+}
+
+// RunIDs returns the "run" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// RunID instead. It exists only for internal usage by the builders.
+func (m *GenerationMutation) RunIDs() (ids []string) {
+	if id := m.run; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetRun resets all changes to the "run" edge.
+func (m *GenerationMutation) ResetRun() {
+	m.run = nil
+	m.clearedrun = false
+}
+
+// Where appends a list predicates to the GenerationMutation builder.
+func (m *GenerationMutation) Where(ps ...predicate.Generation) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the GenerationMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *GenerationMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Generation, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *GenerationMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *GenerationMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Generation).
+func (m *GenerationMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *GenerationMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.organization != nil {
+		fields = append(fields, generation.FieldOrganizationID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, generation.FieldCreatedAt)
+	}
+	if m.run != nil {
+		fields = append(fields, generation.FieldRunID)
+	}
+	if m.status != nil {
+		fields = append(fields, generation.FieldStatus)
+	}
+	if m.reason != nil {
+		fields = append(fields, generation.FieldReason)
+	}
+	if m.number != nil {
+		fields = append(fields, generation.FieldNumber)
+	}
+	if m.materialised != nil {
+		fields = append(fields, generation.FieldMaterialised)
+	}
+	if m.removed != nil {
+		fields = append(fields, generation.FieldRemoved)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, generation.FieldEndedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *GenerationMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case generation.FieldOrganizationID:
+		return m.OrganizationID()
+	case generation.FieldCreatedAt:
+		return m.CreatedAt()
+	case generation.FieldRunID:
+		return m.RunID()
+	case generation.FieldStatus:
+		return m.Status()
+	case generation.FieldReason:
+		return m.Reason()
+	case generation.FieldNumber:
+		return m.Number()
+	case generation.FieldMaterialised:
+		return m.Materialised()
+	case generation.FieldRemoved:
+		return m.Removed()
+	case generation.FieldEndedAt:
+		return m.EndedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *GenerationMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case generation.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case generation.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case generation.FieldRunID:
+		return m.OldRunID(ctx)
+	case generation.FieldStatus:
+		return m.OldStatus(ctx)
+	case generation.FieldReason:
+		return m.OldReason(ctx)
+	case generation.FieldNumber:
+		return m.OldNumber(ctx)
+	case generation.FieldMaterialised:
+		return m.OldMaterialised(ctx)
+	case generation.FieldRemoved:
+		return m.OldRemoved(ctx)
+	case generation.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Generation field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *GenerationMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case generation.FieldOrganizationID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case generation.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case generation.FieldRunID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRunID(v)
+		return nil
+	case generation.FieldStatus:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case generation.FieldReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReason(v)
+		return nil
+	case generation.FieldNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNumber(v)
+		return nil
+	case generation.FieldMaterialised:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaterialised(v)
+		return nil
+	case generation.FieldRemoved:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRemoved(v)
+		return nil
+	case generation.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Generation field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *GenerationMutation) AddedFields() []string {
+	var fields []string
+	if m.addnumber != nil {
+		fields = append(fields, generation.FieldNumber)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *GenerationMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case generation.FieldNumber:
+		return m.AddedNumber()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *GenerationMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case generation.FieldNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNumber(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Generation numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *GenerationMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(generation.FieldEndedAt) {
+		fields = append(fields, generation.FieldEndedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *GenerationMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *GenerationMutation) ClearField(name string) error {
+	switch name {
+	case generation.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Generation nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *GenerationMutation) ResetField(name string) error {
+	switch name {
+	case generation.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case generation.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case generation.FieldRunID:
+		m.ResetRunID()
+		return nil
+	case generation.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case generation.FieldReason:
+		m.ResetReason()
+		return nil
+	case generation.FieldNumber:
+		m.ResetNumber()
+		return nil
+	case generation.FieldMaterialised:
+		m.ResetMaterialised()
+		return nil
+	case generation.FieldRemoved:
+		m.ResetRemoved()
+		return nil
+	case generation.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Generation field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *GenerationMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.organization != nil {
+		edges = append(edges, generation.EdgeOrganization)
+	}
+	if m.run != nil {
+		edges = append(edges, generation.EdgeRun)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *GenerationMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case generation.EdgeOrganization:
+		if id := m.organization; id != nil {
+			return []ent.Value{*id}
+		}
+	case generation.EdgeRun:
+		if id := m.run; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *GenerationMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *GenerationMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *GenerationMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedorganization {
+		edges = append(edges, generation.EdgeOrganization)
+	}
+	if m.clearedrun {
+		edges = append(edges, generation.EdgeRun)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *GenerationMutation) EdgeCleared(name string) bool {
+	switch name {
+	case generation.EdgeOrganization:
+		return m.clearedorganization
+	case generation.EdgeRun:
+		return m.clearedrun
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *GenerationMutation) ClearEdge(name string) error {
+	switch name {
+	case generation.EdgeOrganization:
+		m.ClearOrganization()
+		return nil
+	case generation.EdgeRun:
+		m.ClearRun()
+		return nil
+	}
+	return fmt.Errorf("unknown Generation unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *GenerationMutation) ResetEdge(name string) error {
+	switch name {
+	case generation.EdgeOrganization:
+		m.ResetOrganization()
+		return nil
+	case generation.EdgeRun:
+		m.ResetRun()
+		return nil
+	}
+	return fmt.Errorf("unknown Generation edge %s", name)
 }
 
 // IdempotencyMutation represents an operation that mutates the Idempotency nodes in the graph.
@@ -6754,6 +7797,7 @@ type RunMutation struct {
 	status              *string
 	generation          *int
 	addgeneration       *int
+	scripting           *bool
 	environment         *[]byte
 	tools               *[]byte
 	owner               *string
@@ -7124,6 +8168,42 @@ func (m *RunMutation) ResetGeneration() {
 	m.addgeneration = nil
 }
 
+// SetScripting sets the "scripting" field.
+func (m *RunMutation) SetScripting(b bool) {
+	m.scripting = &b
+}
+
+// Scripting returns the value of the "scripting" field in the mutation.
+func (m *RunMutation) Scripting() (r bool, exists bool) {
+	v := m.scripting
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScripting returns the old "scripting" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldScripting(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScripting is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScripting requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScripting: %w", err)
+	}
+	return oldValue.Scripting, nil
+}
+
+// ResetScripting resets all changes to the "scripting" field.
+func (m *RunMutation) ResetScripting() {
+	m.scripting = nil
+}
+
 // SetEnvironment sets the "environment" field.
 func (m *RunMutation) SetEnvironment(b []byte) {
 	m.environment = &b
@@ -7474,7 +8554,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.organization != nil {
 		fields = append(fields, run.FieldOrganizationID)
 	}
@@ -7492,6 +8572,9 @@ func (m *RunMutation) Fields() []string {
 	}
 	if m.generation != nil {
 		fields = append(fields, run.FieldGeneration)
+	}
+	if m.scripting != nil {
+		fields = append(fields, run.FieldScripting)
 	}
 	if m.environment != nil {
 		fields = append(fields, run.FieldEnvironment)
@@ -7531,6 +8614,8 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.Status()
 	case run.FieldGeneration:
 		return m.Generation()
+	case run.FieldScripting:
+		return m.Scripting()
 	case run.FieldEnvironment:
 		return m.Environment()
 	case run.FieldTools:
@@ -7564,6 +8649,8 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldStatus(ctx)
 	case run.FieldGeneration:
 		return m.OldGeneration(ctx)
+	case run.FieldScripting:
+		return m.OldScripting(ctx)
 	case run.FieldEnvironment:
 		return m.OldEnvironment(ctx)
 	case run.FieldTools:
@@ -7626,6 +8713,13 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetGeneration(v)
+		return nil
+	case run.FieldScripting:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScripting(v)
 		return nil
 	case run.FieldEnvironment:
 		v, ok := value.([]byte)
@@ -7783,6 +8877,9 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldGeneration:
 		m.ResetGeneration()
+		return nil
+	case run.FieldScripting:
+		m.ResetScripting()
 		return nil
 	case run.FieldEnvironment:
 		m.ResetEnvironment()

@@ -31,6 +31,8 @@ type Run struct {
 	Status string `json:"status,omitempty"`
 	// Generation holds the value of the "generation" field.
 	Generation int `json:"generation,omitempty"`
+	// script tools are offered: the agent's switch when the run was created
+	Scripting bool `json:"scripting,omitempty"`
 	// a JSON object of strings
 	Environment []byte `json:"environment,omitempty"`
 	// the tools offered in this run, as JSON, fixed when it was created
@@ -89,6 +91,8 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case run.FieldEnvironment, run.FieldTools:
 			values[i] = new([]byte)
+		case run.FieldScripting:
+			values[i] = new(sql.NullBool)
 		case run.FieldGeneration, run.FieldOwnerToken:
 			values[i] = new(sql.NullInt64)
 		case run.FieldID, run.FieldOrganizationID, run.FieldAgentID, run.FieldKeyID, run.FieldStatus, run.FieldOwner:
@@ -152,6 +156,12 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field generation", values[i])
 			} else if value.Valid {
 				_m.Generation = int(value.Int64)
+			}
+		case run.FieldScripting:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field scripting", values[i])
+			} else if value.Valid {
+				_m.Scripting = value.Bool
 			}
 		case run.FieldEnvironment:
 			if value, ok := values[i].(*[]byte); !ok {
@@ -256,6 +266,9 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("generation=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Generation))
+	builder.WriteString(", ")
+	builder.WriteString("scripting=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Scripting))
 	builder.WriteString(", ")
 	builder.WriteString("environment=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Environment))

@@ -77,6 +77,20 @@ func (_c *RunCreate) SetNillableGeneration(v *int) *RunCreate {
 	return _c
 }
 
+// SetScripting sets the "scripting" field.
+func (_c *RunCreate) SetScripting(v bool) *RunCreate {
+	_c.mutation.SetScripting(v)
+	return _c
+}
+
+// SetNillableScripting sets the "scripting" field if the given value is not nil.
+func (_c *RunCreate) SetNillableScripting(v *bool) *RunCreate {
+	if v != nil {
+		_c.SetScripting(*v)
+	}
+	return _c
+}
+
 // SetEnvironment sets the "environment" field.
 func (_c *RunCreate) SetEnvironment(v []byte) *RunCreate {
 	_c.mutation.SetEnvironment(v)
@@ -200,6 +214,10 @@ func (_c *RunCreate) defaults() {
 		v := run.DefaultGeneration
 		_c.mutation.SetGeneration(v)
 	}
+	if _, ok := _c.mutation.Scripting(); !ok {
+		v := run.DefaultScripting
+		_c.mutation.SetScripting(v)
+	}
 	if _, ok := _c.mutation.Owner(); !ok {
 		v := run.DefaultOwner
 		_c.mutation.SetOwner(v)
@@ -246,6 +264,9 @@ func (_c *RunCreate) check() error {
 	}
 	if _, ok := _c.mutation.Generation(); !ok {
 		return &ValidationError{Name: "generation", err: errors.New(`db: missing required field "Run.generation"`)}
+	}
+	if _, ok := _c.mutation.Scripting(); !ok {
+		return &ValidationError{Name: "scripting", err: errors.New(`db: missing required field "Run.scripting"`)}
 	}
 	if _, ok := _c.mutation.Environment(); !ok {
 		return &ValidationError{Name: "environment", err: errors.New(`db: missing required field "Run.environment"`)}
@@ -323,6 +344,10 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Generation(); ok {
 		_spec.SetField(run.FieldGeneration, field.TypeInt, value)
 		_node.Generation = value
+	}
+	if value, ok := _c.mutation.Scripting(); ok {
+		_spec.SetField(run.FieldScripting, field.TypeBool, value)
+		_node.Scripting = value
 	}
 	if value, ok := _c.mutation.Environment(); ok {
 		_spec.SetField(run.FieldEnvironment, field.TypeBytes, value)
@@ -558,6 +583,9 @@ func (u *RunUpsertOne) UpdateNewValues() *RunUpsertOne {
 		}
 		if _, exists := u.create.mutation.KeyID(); exists {
 			s.SetIgnore(run.FieldKeyID)
+		}
+		if _, exists := u.create.mutation.Scripting(); exists {
+			s.SetIgnore(run.FieldScripting)
 		}
 		if _, exists := u.create.mutation.Environment(); exists {
 			s.SetIgnore(run.FieldEnvironment)
@@ -902,6 +930,9 @@ func (u *RunUpsertBulk) UpdateNewValues() *RunUpsertBulk {
 			}
 			if _, exists := b.mutation.KeyID(); exists {
 				s.SetIgnore(run.FieldKeyID)
+			}
+			if _, exists := b.mutation.Scripting(); exists {
+				s.SetIgnore(run.FieldScripting)
 			}
 			if _, exists := b.mutation.Environment(); exists {
 				s.SetIgnore(run.FieldEnvironment)

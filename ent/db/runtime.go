@@ -6,6 +6,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
+	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
@@ -117,8 +118,12 @@ func init() {
 	callDescDroppedBytes := callFields[22].Descriptor()
 	// call.DefaultDroppedBytes holds the default value on creation for the dropped_bytes field.
 	call.DefaultDroppedBytes = callDescDroppedBytes.Default.(int64)
+	// callDescOutputChunks is the schema descriptor for output_chunks field.
+	callDescOutputChunks := callFields[23].Descriptor()
+	// call.DefaultOutputChunks holds the default value on creation for the output_chunks field.
+	call.DefaultOutputChunks = callDescOutputChunks.Default.(int64)
 	// callDescOutputBlob is the schema descriptor for output_blob field.
-	callDescOutputBlob := callFields[23].Descriptor()
+	callDescOutputBlob := callFields[24].Descriptor()
 	// call.OutputBlobValidator is a validator for the "output_blob" field. It is called by the builders before save.
 	call.OutputBlobValidator = callDescOutputBlob.Validators[0].(func(string) error)
 	// callDescID is the schema descriptor for id field.
@@ -166,6 +171,37 @@ func init() {
 	changeDescID := changeMixinFields0[0].Descriptor()
 	// change.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	change.IDValidator = changeDescID.Validators[0].(func(string) error)
+	generationMixin := schema.Generation{}.Mixin()
+	generationMixinFields0 := generationMixin[0].Fields()
+	_ = generationMixinFields0
+	generationFields := schema.Generation{}.Fields()
+	_ = generationFields
+	// generationDescOrganizationID is the schema descriptor for organization_id field.
+	generationDescOrganizationID := generationMixinFields0[1].Descriptor()
+	// generation.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	generation.OrganizationIDValidator = generationDescOrganizationID.Validators[0].(func(string) error)
+	// generationDescRunID is the schema descriptor for run_id field.
+	generationDescRunID := generationFields[0].Descriptor()
+	// generation.RunIDValidator is a validator for the "run_id" field. It is called by the builders before save.
+	generation.RunIDValidator = generationDescRunID.Validators[0].(func(string) error)
+	// generationDescStatus is the schema descriptor for status field.
+	generationDescStatus := generationFields[1].Descriptor()
+	// generation.StatusValidator is a validator for the "status" field. It is called by the builders before save.
+	generation.StatusValidator = generationDescStatus.Validators[0].(func(string) error)
+	// generationDescReason is the schema descriptor for reason field.
+	generationDescReason := generationFields[2].Descriptor()
+	// generation.DefaultReason holds the default value on creation for the reason field.
+	generation.DefaultReason = generationDescReason.Default.(string)
+	// generation.ReasonValidator is a validator for the "reason" field. It is called by the builders before save.
+	generation.ReasonValidator = generationDescReason.Validators[0].(func(string) error)
+	// generationDescNumber is the schema descriptor for number field.
+	generationDescNumber := generationFields[3].Descriptor()
+	// generation.DefaultNumber holds the default value on creation for the number field.
+	generation.DefaultNumber = generationDescNumber.Default.(int)
+	// generationDescID is the schema descriptor for id field.
+	generationDescID := generationMixinFields0[0].Descriptor()
+	// generation.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	generation.IDValidator = generationDescID.Validators[0].(func(string) error)
 	idempotencyFields := schema.Idempotency{}.Fields()
 	_ = idempotencyFields
 	// idempotencyDescOrganizationID is the schema descriptor for organization_id field.
@@ -248,14 +284,18 @@ func init() {
 	runDescGeneration := runFields[3].Descriptor()
 	// run.DefaultGeneration holds the default value on creation for the generation field.
 	run.DefaultGeneration = runDescGeneration.Default.(int)
+	// runDescScripting is the schema descriptor for scripting field.
+	runDescScripting := runFields[4].Descriptor()
+	// run.DefaultScripting holds the default value on creation for the scripting field.
+	run.DefaultScripting = runDescScripting.Default.(bool)
 	// runDescOwner is the schema descriptor for owner field.
-	runDescOwner := runFields[6].Descriptor()
+	runDescOwner := runFields[7].Descriptor()
 	// run.DefaultOwner holds the default value on creation for the owner field.
 	run.DefaultOwner = runDescOwner.Default.(string)
 	// run.OwnerValidator is a validator for the "owner" field. It is called by the builders before save.
 	run.OwnerValidator = runDescOwner.Validators[0].(func(string) error)
 	// runDescOwnerToken is the schema descriptor for owner_token field.
-	runDescOwnerToken := runFields[7].Descriptor()
+	runDescOwnerToken := runFields[8].Descriptor()
 	// run.DefaultOwnerToken holds the default value on creation for the owner_token field.
 	run.DefaultOwnerToken = runDescOwnerToken.Default.(int64)
 	// runDescID is the schema descriptor for id field.

@@ -20,6 +20,8 @@ type Tx struct {
 	Call *CallClient
 	// Change is the client for interacting with the Change builders.
 	Change *ChangeClient
+	// Generation is the client for interacting with the Generation builders.
+	Generation *GenerationClient
 	// Idempotency is the client for interacting with the Idempotency builders.
 	Idempotency *IdempotencyClient
 	// Key is the client for interacting with the Key builders.
@@ -170,6 +172,7 @@ func (tx *Tx) init() {
 	tx.Agent = NewAgentClient(tx.config)
 	tx.Call = NewCallClient(tx.config)
 	tx.Change = NewChangeClient(tx.config)
+	tx.Generation = NewGenerationClient(tx.config)
 	tx.Idempotency = NewIdempotencyClient(tx.config)
 	tx.Key = NewKeyClient(tx.config)
 	tx.Organization = NewOrganizationClient(tx.config)

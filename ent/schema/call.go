@@ -46,6 +46,7 @@ func (Call) Fields() []ent.Field {
 		field.Int64("stderr_bytes").Default(0),
 		field.String("stderr_sha256").MaxLen(64).Optional().Nillable(),
 		field.Int64("dropped_bytes").Default(0),
+		field.Int64("output_chunks").Default(0).Comment("how many chunks the kept output has"),
 		field.String("output_blob").MaxLen(255).Optional().Nillable().Comment("where the kept output is once the call has ended"),
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("finished_at").Optional().Nillable(),

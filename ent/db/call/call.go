@@ -62,6 +62,8 @@ const (
 	FieldStderrSha256 = "stderr_sha256"
 	// FieldDroppedBytes holds the string denoting the dropped_bytes field in the database.
 	FieldDroppedBytes = "dropped_bytes"
+	// FieldOutputChunks holds the string denoting the output_chunks field in the database.
+	FieldOutputChunks = "output_chunks"
 	// FieldOutputBlob holds the string denoting the output_blob field in the database.
 	FieldOutputBlob = "output_blob"
 	// FieldStartedAt holds the string denoting the started_at field in the database.
@@ -124,6 +126,7 @@ var Columns = []string{
 	FieldStderrBytes,
 	FieldStderrSha256,
 	FieldDroppedBytes,
+	FieldOutputChunks,
 	FieldOutputBlob,
 	FieldStartedAt,
 	FieldFinishedAt,
@@ -179,6 +182,8 @@ var (
 	StderrSha256Validator func(string) error
 	// DefaultDroppedBytes holds the default value on creation for the "dropped_bytes" field.
 	DefaultDroppedBytes int64
+	// DefaultOutputChunks holds the default value on creation for the "output_chunks" field.
+	DefaultOutputChunks int64
 	// OutputBlobValidator is a validator for the "output_blob" field. It is called by the builders before save.
 	OutputBlobValidator func(string) error
 	// IDValidator is a validator for the "id" field. It is called by the builders before save.
@@ -291,6 +296,11 @@ func ByStderrSha256(opts ...sql.OrderTermOption) OrderOption {
 // ByDroppedBytes orders the results by the dropped_bytes field.
 func ByDroppedBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDroppedBytes, opts...).ToFunc()
+}
+
+// ByOutputChunks orders the results by the output_chunks field.
+func ByOutputChunks(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOutputChunks, opts...).ToFunc()
 }
 
 // ByOutputBlob orders the results by the output_blob field.

@@ -190,6 +190,11 @@ func DroppedBytes(v int64) predicate.Call {
 	return predicate.Call(sql.FieldEQ(FieldDroppedBytes, v))
 }
 
+// OutputChunks applies equality check predicate on the "output_chunks" field. It's identical to OutputChunksEQ.
+func OutputChunks(v int64) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldOutputChunks, v))
+}
+
 // OutputBlob applies equality check predicate on the "output_blob" field. It's identical to OutputBlobEQ.
 func OutputBlob(v string) predicate.Call {
 	return predicate.Call(sql.FieldEQ(FieldOutputBlob, v))
@@ -1613,6 +1618,46 @@ func DroppedBytesLT(v int64) predicate.Call {
 // DroppedBytesLTE applies the LTE predicate on the "dropped_bytes" field.
 func DroppedBytesLTE(v int64) predicate.Call {
 	return predicate.Call(sql.FieldLTE(FieldDroppedBytes, v))
+}
+
+// OutputChunksEQ applies the EQ predicate on the "output_chunks" field.
+func OutputChunksEQ(v int64) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldOutputChunks, v))
+}
+
+// OutputChunksNEQ applies the NEQ predicate on the "output_chunks" field.
+func OutputChunksNEQ(v int64) predicate.Call {
+	return predicate.Call(sql.FieldNEQ(FieldOutputChunks, v))
+}
+
+// OutputChunksIn applies the In predicate on the "output_chunks" field.
+func OutputChunksIn(vs ...int64) predicate.Call {
+	return predicate.Call(sql.FieldIn(FieldOutputChunks, vs...))
+}
+
+// OutputChunksNotIn applies the NotIn predicate on the "output_chunks" field.
+func OutputChunksNotIn(vs ...int64) predicate.Call {
+	return predicate.Call(sql.FieldNotIn(FieldOutputChunks, vs...))
+}
+
+// OutputChunksGT applies the GT predicate on the "output_chunks" field.
+func OutputChunksGT(v int64) predicate.Call {
+	return predicate.Call(sql.FieldGT(FieldOutputChunks, v))
+}
+
+// OutputChunksGTE applies the GTE predicate on the "output_chunks" field.
+func OutputChunksGTE(v int64) predicate.Call {
+	return predicate.Call(sql.FieldGTE(FieldOutputChunks, v))
+}
+
+// OutputChunksLT applies the LT predicate on the "output_chunks" field.
+func OutputChunksLT(v int64) predicate.Call {
+	return predicate.Call(sql.FieldLT(FieldOutputChunks, v))
+}
+
+// OutputChunksLTE applies the LTE predicate on the "output_chunks" field.
+func OutputChunksLTE(v int64) predicate.Call {
+	return predicate.Call(sql.FieldLTE(FieldOutputChunks, v))
 }
 
 // OutputBlobEQ applies the EQ predicate on the "output_blob" field.

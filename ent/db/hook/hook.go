@@ -45,6 +45,18 @@ func (f ChangeFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error)
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ChangeMutation", m)
 }
 
+// The GenerationFunc type is an adapter to allow the use of ordinary
+// function as Generation mutator.
+type GenerationFunc func(context.Context, *db.GenerationMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f GenerationFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.GenerationMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.GenerationMutation", m)
+}
+
 // The IdempotencyFunc type is an adapter to allow the use of ordinary
 // function as Idempotency mutator.
 type IdempotencyFunc func(context.Context, *db.IdempotencyMutation) (db.Value, error)

@@ -68,6 +68,7 @@ var (
 		{Name: "stderr_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "stderr_sha256", Type: field.TypeString, Nullable: true, Size: 64},
 		{Name: "dropped_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "output_chunks", Type: field.TypeInt64, Default: 0},
 		{Name: "output_blob", Type: field.TypeString, Nullable: true, Size: 255},
 		{Name: "started_at", Type: field.TypeTime, Nullable: true},
 		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
@@ -85,13 +86,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "calls_organizations_organization",
-				Columns:    []*schema.Column{CallsColumns[30]},
+				Columns:    []*schema.Column{CallsColumns[31]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "calls_runs_run",
-				Columns:    []*schema.Column{CallsColumns[31]},
+				Columns:    []*schema.Column{CallsColumns[32]},
 				RefColumns: []*schema.Column{RunsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -100,22 +101,22 @@ var (
 			{
 				Name:    "call_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[30], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[31], CallsColumns[0]},
 			},
 			{
 				Name:    "call_organization_id_run_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[30], CallsColumns[31], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[31], CallsColumns[32], CallsColumns[0]},
 			},
 			{
 				Name:    "call_organization_id_script_id_status",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[30], CallsColumns[5], CallsColumns[10]},
+				Columns: []*schema.Column{CallsColumns[31], CallsColumns[5], CallsColumns[10]},
 			},
 			{
 				Name:    "call_status_run_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[10], CallsColumns[31], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[10], CallsColumns[32], CallsColumns[0]},
 			},
 		},
 	}
@@ -156,6 +157,51 @@ var (
 				Name:    "change_organization_id_agent_id_offset",
 				Unique:  false,
 				Columns: []*schema.Column{ChangesColumns[10], ChangesColumns[4], ChangesColumns[2]},
+			},
+		},
+	}
+	// GenerationsColumns holds the columns for the "generations" table.
+	GenerationsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "status", Type: field.TypeString, Size: 16},
+		{Name: "reason", Type: field.TypeString, Size: 32, Default: ""},
+		{Name: "number", Type: field.TypeInt, Default: 0},
+		{Name: "materialised", Type: field.TypeJSON},
+		{Name: "removed", Type: field.TypeJSON},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+		{Name: "run_id", Type: field.TypeString, Size: 64},
+	}
+	// GenerationsTable holds the schema information for the "generations" table.
+	GenerationsTable = &schema.Table{
+		Name:       "generations",
+		Columns:    GenerationsColumns,
+		PrimaryKey: []*schema.Column{GenerationsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "generations_organizations_organization",
+				Columns:    []*schema.Column{GenerationsColumns[8]},
+				RefColumns: []*schema.Column{OrganizationsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "generations_runs_run",
+				Columns:    []*schema.Column{GenerationsColumns[9]},
+				RefColumns: []*schema.Column{RunsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "generation_organization_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{GenerationsColumns[8], GenerationsColumns[0]},
+			},
+			{
+				Name:    "generation_run_id_status",
+				Unique:  false,
+				Columns: []*schema.Column{GenerationsColumns[9], GenerationsColumns[2]},
 			},
 		},
 	}
@@ -256,6 +302,7 @@ var (
 		{Name: "key_id", Type: field.TypeString, Size: 64},
 		{Name: "status", Type: field.TypeString, Size: 16},
 		{Name: "generation", Type: field.TypeInt, Default: 0},
+		{Name: "scripting", Type: field.TypeBool, Default: false},
 		{Name: "environment", Type: field.TypeBytes},
 		{Name: "tools", Type: field.TypeBytes},
 		{Name: "owner", Type: field.TypeString, Size: 64, Default: ""},
@@ -273,13 +320,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "runs_organizations_organization",
-				Columns:    []*schema.Column{RunsColumns[11]},
+				Columns:    []*schema.Column{RunsColumns[12]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "runs_agents_agent",
-				Columns:    []*schema.Column{RunsColumns[12]},
+				Columns:    []*schema.Column{RunsColumns[13]},
 				RefColumns: []*schema.Column{AgentsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -288,17 +335,17 @@ var (
 			{
 				Name:    "run_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[11], RunsColumns[0]},
+				Columns: []*schema.Column{RunsColumns[12], RunsColumns[0]},
 			},
 			{
 				Name:    "run_organization_id_agent_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[11], RunsColumns[12], RunsColumns[0]},
+				Columns: []*schema.Column{RunsColumns[12], RunsColumns[13], RunsColumns[0]},
 			},
 			{
 				Name:    "run_owner_owner_until",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[7], RunsColumns[9]},
+				Columns: []*schema.Column{RunsColumns[8], RunsColumns[10]},
 			},
 		},
 	}
@@ -477,6 +524,7 @@ var (
 		AgentsTable,
 		CallsTable,
 		ChangesTable,
+		GenerationsTable,
 		IdempotenciesTable,
 		KeysTable,
 		OrganizationsTable,
@@ -504,6 +552,11 @@ func init() {
 	ChangesTable.ForeignKeys[0].RefTable = OrganizationsTable
 	ChangesTable.Annotation = &entsql.Annotation{
 		Table: "changes",
+	}
+	GenerationsTable.ForeignKeys[0].RefTable = OrganizationsTable
+	GenerationsTable.ForeignKeys[1].RefTable = RunsTable
+	GenerationsTable.Annotation = &entsql.Annotation{
+		Table: "generations",
 	}
 	IdempotenciesTable.Annotation = &entsql.Annotation{
 		Table: "idempotencies",

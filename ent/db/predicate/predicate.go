@@ -15,6 +15,9 @@ type Call func(*sql.Selector)
 // Change is the predicate function for change builders.
 type Change func(*sql.Selector)
 
+// Generation is the predicate function for generation builders.
+type Generation func(*sql.Selector)
+
 // Idempotency is the predicate function for idempotency builders.
 type Idempotency func(*sql.Selector)
 

@@ -24,6 +24,8 @@ const (
 	FieldStatus = "status"
 	// FieldGeneration holds the string denoting the generation field in the database.
 	FieldGeneration = "generation"
+	// FieldScripting holds the string denoting the scripting field in the database.
+	FieldScripting = "scripting"
 	// FieldEnvironment holds the string denoting the environment field in the database.
 	FieldEnvironment = "environment"
 	// FieldTools holds the string denoting the tools field in the database.
@@ -67,6 +69,7 @@ var Columns = []string{
 	FieldKeyID,
 	FieldStatus,
 	FieldGeneration,
+	FieldScripting,
 	FieldEnvironment,
 	FieldTools,
 	FieldOwner,
@@ -96,6 +99,8 @@ var (
 	StatusValidator func(string) error
 	// DefaultGeneration holds the default value on creation for the "generation" field.
 	DefaultGeneration int
+	// DefaultScripting holds the default value on creation for the "scripting" field.
+	DefaultScripting bool
 	// DefaultOwner holds the default value on creation for the "owner" field.
 	DefaultOwner string
 	// OwnerValidator is a validator for the "owner" field. It is called by the builders before save.
@@ -142,6 +147,11 @@ func ByStatus(opts ...sql.OrderTermOption) OrderOption {
 // ByGeneration orders the results by the generation field.
 func ByGeneration(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldGeneration, opts...).ToFunc()
+}
+
+// ByScripting orders the results by the scripting field.
+func ByScripting(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldScripting, opts...).ToFunc()
 }
 
 // ByOwner orders the results by the owner field.

@@ -95,6 +95,11 @@ func Generation(v int) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldGeneration, v))
 }
 
+// Scripting applies equality check predicate on the "scripting" field. It's identical to ScriptingEQ.
+func Scripting(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldScripting, v))
+}
+
 // Environment applies equality check predicate on the "environment" field. It's identical to EnvironmentEQ.
 func Environment(v []byte) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldEnvironment, v))
@@ -473,6 +478,16 @@ func GenerationLT(v int) predicate.Run {
 // GenerationLTE applies the LTE predicate on the "generation" field.
 func GenerationLTE(v int) predicate.Run {
 	return predicate.Run(sql.FieldLTE(FieldGeneration, v))
+}
+
+// ScriptingEQ applies the EQ predicate on the "scripting" field.
+func ScriptingEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldScripting, v))
+}
+
+// ScriptingNEQ applies the NEQ predicate on the "scripting" field.
+func ScriptingNEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldScripting, v))
 }
 
 // EnvironmentEQ applies the EQ predicate on the "environment" field.
