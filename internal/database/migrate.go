@@ -197,7 +197,7 @@ func (m *migration) pending(ctx context.Context, tx *sql.Tx, executor *atlas.Exe
 		case !known:
 			return nil, fmt.Errorf("the database has migration %s, which this version of Scriptorium does not know: run the newer version", a.Version)
 		case sum != a.Hash:
-			return nil, fmt.Errorf("migration %s was applied with another content than it has now", a.Version)
+			return nil, fmt.Errorf("migration %s was applied with another content, or after other migrations, than it has now", a.Version)
 		}
 	}
 	files, err := executor.Pending(ctx)

@@ -41,6 +41,7 @@ CREATE TABLE `calls` (
   `stderr_bytes` integer NOT NULL DEFAULT (0),
   `stderr_sha256` text NULL,
   `dropped_bytes` integer NOT NULL DEFAULT (0),
+  `output_chunks` integer NOT NULL DEFAULT (0),
   `output_blob` text NULL,
   `started_at` datetime NULL,
   `finished_at` datetime NULL,
@@ -81,6 +82,26 @@ CREATE TABLE `changes` (
 CREATE UNIQUE INDEX `change_organization_id_offset` ON `changes` (`organization_id`, `offset`);
 -- Create index "change_organization_id_agent_id_offset" to table: "changes"
 CREATE INDEX `change_organization_id_agent_id_offset` ON `changes` (`organization_id`, `agent_id`, `offset`);
+-- Create "generations" table
+CREATE TABLE `generations` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `status` text NOT NULL,
+  `reason` text NOT NULL DEFAULT (''),
+  `number` integer NOT NULL DEFAULT (0),
+  `materialised` json NOT NULL,
+  `removed` json NOT NULL,
+  `ended_at` datetime NULL,
+  `organization_id` text NOT NULL,
+  `run_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `generations_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `generations_runs_run` FOREIGN KEY (`run_id`) REFERENCES `runs` (`id`) ON DELETE NO ACTION
+);
+-- Create index "generation_organization_id_id" to table: "generations"
+CREATE INDEX `generation_organization_id_id` ON `generations` (`organization_id`, `id`);
+-- Create index "generation_run_id_status" to table: "generations"
+CREATE INDEX `generation_run_id_status` ON `generations` (`run_id`, `status`);
 -- Create "idempotencies" table
 CREATE TABLE `idempotencies` (
   `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -134,6 +155,7 @@ CREATE TABLE `runs` (
   `key_id` text NOT NULL,
   `status` text NOT NULL,
   `generation` integer NOT NULL DEFAULT (0),
+  `scripting` bool NOT NULL DEFAULT (false),
   `environment` blob NOT NULL,
   `tools` blob NOT NULL,
   `owner` text NOT NULL DEFAULT (''),

@@ -49,6 +49,7 @@ CREATE TABLE "runs" (
   "key_id" character varying NOT NULL,
   "status" character varying NOT NULL,
   "generation" bigint NOT NULL DEFAULT 0,
+  "scripting" boolean NOT NULL DEFAULT false,
   "environment" bytea NOT NULL,
   "tools" bytea NOT NULL,
   "owner" character varying NOT NULL DEFAULT '',
@@ -93,6 +94,7 @@ CREATE TABLE "calls" (
   "stderr_bytes" bigint NOT NULL DEFAULT 0,
   "stderr_sha256" character varying NULL,
   "dropped_bytes" bigint NOT NULL DEFAULT 0,
+  "output_chunks" bigint NOT NULL DEFAULT 0,
   "output_blob" character varying NULL,
   "started_at" timestamptz NULL,
   "finished_at" timestamptz NULL,
@@ -133,6 +135,26 @@ CREATE TABLE "changes" (
 CREATE INDEX "change_organization_id_agent_id_offset" ON "changes" ("organization_id", "agent_id", "offset");
 -- Create index "change_organization_id_offset" to table: "changes"
 CREATE UNIQUE INDEX "change_organization_id_offset" ON "changes" ("organization_id", "offset");
+-- Create "generations" table
+CREATE TABLE "generations" (
+  "id" character varying NOT NULL,
+  "created_at" timestamptz NOT NULL,
+  "status" character varying NOT NULL,
+  "reason" character varying NOT NULL DEFAULT '',
+  "number" bigint NOT NULL DEFAULT 0,
+  "materialised" jsonb NOT NULL,
+  "removed" jsonb NOT NULL,
+  "ended_at" timestamptz NULL,
+  "organization_id" character varying NOT NULL,
+  "run_id" character varying NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "generations_organizations_organization" FOREIGN KEY ("organization_id") REFERENCES "organizations" ("id") ON UPDATE NO ACTION ON DELETE NO ACTION,
+  CONSTRAINT "generations_runs_run" FOREIGN KEY ("run_id") REFERENCES "runs" ("id") ON UPDATE NO ACTION ON DELETE NO ACTION
+);
+-- Create index "generation_organization_id_id" to table: "generations"
+CREATE INDEX "generation_organization_id_id" ON "generations" ("organization_id", "id");
+-- Create index "generation_run_id_status" to table: "generations"
+CREATE INDEX "generation_run_id_status" ON "generations" ("run_id", "status");
 -- Create "keys" table
 CREATE TABLE "keys" (
   "id" character varying NOT NULL,
