@@ -38,8 +38,10 @@ func FuzzVariables(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the executor refuses %s: %v", raw, err)
 		}
-		for _, value := range values {
-			wholeJSON(t, raw, value)
+		for name, value := range values {
+			if doc.Operations[0].VariableDefinitions.ForName(name) != nil { // others stand for literals
+				wholeJSON(t, raw, value)
+			}
 		}
 		arguments := prepared.Operation.SelectionSet[0].(*ast.Field).ArgumentMap(values)
 		if text, ok := arguments["j"].(json.RawMessage); !ok || !json.Valid(text) || !utf8.Valid(text) {
@@ -55,7 +57,7 @@ func wholeJSON(t *testing.T, raw []byte, value any) {
 		if !json.Valid(value) || !utf8.Valid(value) {
 			t.Fatalf("%s is no JSON", value)
 		}
-		if !bytes.Contains(raw, value) && !bytes.HasPrefix(value, []byte(`{"`)) {
+		if !bytes.Contains(raw, value) {
 			t.Fatalf("%s is no part of %s", value, raw)
 		}
 	case []any:
