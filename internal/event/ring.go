@@ -22,7 +22,9 @@ type ring struct {
 	head  int64 // the highest offset known to exist
 	// changed is closed at the next change; nil while nobody waits.
 	changed chan struct{}
-	closed  bool
+	// signal is closed at the next publication, news or not; nil while nobody waits.
+	signal chan struct{}
+	closed bool
 	// checked is when the source was last asked for the head on behalf of all; stale asks for it at once.
 	checked time.Time
 	stale   bool
@@ -44,6 +46,17 @@ func (r *ring) add(head int64, events []Event) {
 	}
 	if news {
 		r.wake()
+	}
+	if len(events) > 0 {
+		r.poke()
+	}
+}
+
+// poke wakes those who wait for a signal.
+func (r *ring) poke() {
+	if r.signal != nil {
+		close(r.signal)
+		r.signal = nil
 	}
 }
 
@@ -132,6 +145,7 @@ func (r *ring) refresh() {
 	defer r.mu.Unlock()
 	r.stale = true
 	r.wake()
+	r.poke()
 }
 
 func (r *ring) close() {
@@ -139,6 +153,7 @@ func (r *ring) close() {
 	defer r.mu.Unlock()
 	r.closed = true
 	r.wake()
+	r.poke()
 }
 
 // wait answers a channel that is closed at the next change, nil when the ring was closed.
@@ -152,6 +167,19 @@ func (r *ring) wait() <-chan struct{} {
 		r.changed = make(chan struct{})
 	}
 	return r.changed
+}
+
+// waitSignal answers a channel that is closed at the next publication, nil when the ring was closed.
+func (r *ring) waitSignal() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	if r.signal == nil {
+		r.signal = make(chan struct{})
+	}
+	return r.signal
 }
 
 // claim tells one of the ring's watchers that it is to ask the source for the head, for all of them.
@@ -209,6 +237,11 @@ func (h *hub) watch(topic Topic) (*Watch, error) {
 	c.watchers++
 	return &Watch{hub: h, topic: topic, ring: &c.ring}, nil
 }
+
+// Signal answers a channel that is closed when anything is published on the topic from now on, were it an offset that was there
+// before, and when something may have been missed. A topic of which nobody needs more than that it was published on needs no source
+// and no offsets of its own. Nil when the bus was closed. Signals may be lost: look from time to time, too.
+func (w *Watch) Signal() <-chan struct{} { return w.ring.waitSignal() }
 
 // Close gives the watch back; the last one frees the ring.
 func (w *Watch) Close() {
