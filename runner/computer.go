@@ -111,7 +111,7 @@ func (c *computer) Call(ctx context.Context, call Call, sink Sink) (Result, erro
 		return Result{}, err
 	}
 	defer func() { <-c.turn }()
-	p := callPayload(call, c.spec)
+	p := callPayload(call)
 	pipes, err := newPipes()
 	if err != nil {
 		return Result{}, err

@@ -60,6 +60,7 @@ func (c *hosted) boot() (err error) {
 	defer t.Stop()
 	select {
 	case <-c.ready:
+		c.compile()
 		return nil
 	case <-c.gone:
 		return fmt.Errorf("it ended at once: %s", c.sandbox.stderr)
@@ -67,6 +68,27 @@ func (c *hosted) boot() (err error) {
 		c.setClosing()
 		c.sandbox.kill(time.Second)
 		return fmt.Errorf("it was not ready within %s: %s", bootTime, c.sandbox.stderr)
+	}
+}
+
+// compile has the start's first computer compile the init for the others, which saves each some milliseconds.
+func (c *hosted) compile() {
+	a := c.host.adapter
+	if a.compiled.Load() || c.work.send([]byte("P")) != nil {
+		return
+	}
+	t := time.NewTimer(killTime)
+	defer t.Stop()
+	select {
+	case s := <-c.answers:
+		if code, ok := strings.CutPrefix(s, "p"); ok {
+			if err := a.keepCompiled([]byte(code)); err != nil {
+				c.host.log.Warn("the init's code could not be kept", "error", err)
+			}
+		}
+	case <-c.gone:
+	case <-t.C:
+		c.sandbox.kill(time.Second)
 	}
 }
 

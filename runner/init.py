@@ -5,7 +5,8 @@
 # Descriptor 3 (work): one packet a request, with descriptors attached; the process forked ahead answers it.
 #   F<length>           payload                         changes of files
 #   C<length>           payload stdin stdout stderr     changes of files, then a program
-#   answers: n<pid> waiting; r<path> removed; o<pid> done, or the program starts; e<index> <full> <message>
+#   P                                                   the init's compiled code
+#   answers: p<code>; n<pid> waiting; r<path> removed; o<pid> done, or the program starts; e<index> <full> <message>
 # Descriptor 4 (control): t and k end the running program; x<pid> <status> <cpu us> <max rss KiB> <left over> tells its end.
 #
 # Capabilities: SETUID and SETGID to become the programs' user, KILL to end them, CHOWN to hand files over to it, and
@@ -13,7 +14,7 @@
 import sys
 _BASE = sys.path[1:]
 sys.path[:] = _BASE
-import os, posix, _signal, _socket, resource, select, gc
+import os, _signal, _socket, select, gc
 
 _WORK, _CONTROL = 3, 4
 _USER = 1000
@@ -225,6 +226,11 @@ def _next():
         m, anc, _, _ = work.recvmsg(64, 64)
         if not m:
             os._exit(0)
+        if m == b"P":  # this file's code, so that the next computers need not compile it
+            import _frozen_importlib_external as ext
+            with open("/.scriptorium/init.py") as f:
+                work.send(b"p" + ext._code_to_timestamp_pyc(compile(f.read(), f.name, "exec")))
+            continue
         fds = []
         for _, _, d in anc:
             fds += [int.from_bytes(d[i:i + 4], "little") for i in range(0, len(d) - 3, 4)]
@@ -246,14 +252,16 @@ def _become(num, data, some, fds):
     try:
         os.setgroups([])
         os.setresgid(_USER, _USER, _USER)
-        os.setresuid(_USER, _USER, _USER)
+        os.setresuid(_USER, _USER, _USER)  # and with it every capability
         for fd, std in zip(fds, (0, 1, 2)):
             os.dup2(fd, std)
             os.close(fd)
         os.chdir(cwd)
-        for which, v in zip((resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC), limits):
-            resource.setrlimit(which, (v, v))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if any(limits):  # else the computer's hold, which this process has already
+            import resource
+            for which, v in zip((resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC), limits):
+                if v:
+                    resource.setrlimit(which, (min(v, resource.getrlimit(which)[1]),) * 2)
     except OSError as e:
         _work.send(b"e-1 0 " + str(e).encode()[:1000])
         os._exit(0)
@@ -322,7 +330,7 @@ def _execute(found, argv, env):
 
 
 def _prepare(argv, src):
-    """Makes this interpreter's state that of a new one running the file; its code and its globals."""
+    """Makes this interpreter's state that of a new one running the file, whose whole path is the answer."""
     import site, time
     time.tzset()
     name = os.fsdecode(argv[1])
@@ -346,7 +354,7 @@ def _prepare(argv, src):
     ns.update(__builtins__=sys.modules["builtins"], __file__=full, __cached__=None, __annotations__={}, __loader__=SourceFileLoader("__main__", full))
     sys.modules["__main__"] = main
     sys.path.insert(0, os.path.dirname(os.path.realpath(full)))
-    return full, ns
+    return full
 
 
 def _tell(e):
@@ -365,7 +373,7 @@ def _tell(e):
         raise
     except BaseException as e2:
         sys.stderr.write("Error in sys.excepthook:\n")
-        sys.__excepthook__(type(e2), e2, e2.__traceback__ and e2.__traceback__.tb_next)
+        sys.__excepthook__(type(e2), e2.with_traceback(e2.__traceback__.tb_next), e2.__traceback__)
         sys.stderr.write("\nOriginal exception was:\n")
         sys.__excepthook__(type(e), e, tb)
     if isinstance(e, KeyboardInterrupt):  # an interpreter dies of the signal, after its tidying
@@ -464,11 +472,14 @@ while _done is None:
     _control.send(b"x%d %d %d %d %d" % (_pid, _status, _total[0] * 1e6, _total[1], _left))
 
 # Only a program comes here, as its user, with no descriptor but its three.
-_file, _ns = _prepare(*_done)
+_file = _prepare(*_done)
+_caught = None
 try:
-    exec(compile(_done[1], _file, "exec", dont_inherit=True), _ns)
+    exec(compile(_done[1], _file, "exec", dont_inherit=True), sys.modules["__main__"].__dict__)
 except SystemExit:
     raise
 except BaseException as _e:
-    _tell(_e)
+    _caught = _e
+if _caught is not None:
+    _tell(_caught)
     sys.exit(1)

@@ -67,21 +67,27 @@ func (r hostRoot) versions() (list []string) {
 }
 
 // ociConfig is the sandbox's OCI configuration: a pure function, held by golden files.
-func ociConfig(s Spec, root hostRoot, rootfs string) *specs.Spec {
+func ociConfig(s Spec, root hostRoot, rootfs, initFile string) *specs.Spec {
 	caps := []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"}
-	limit := func(name string, v uint64) specs.POSIXRlimit { return specs.POSIXRlimit{Type: name, Soft: v, Hard: v} }
+	limit := func(name string, v int64) specs.POSIXRlimit {
+		return specs.POSIXRlimit{Type: name, Soft: uint64(v), Hard: uint64(v)}
+	}
 	c := &specs.Spec{
 		Version:  "1.0.0",
 		Hostname: "computer",
 		Process: &specs.Process{
-			Args: []string{root.Python, initPath},
+			Args: []string{root.Python, initFile},
 			// What the init's interpreter reads as it starts, so that programs that run in it find it as a new one.
 			Env:             []string{"PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "LANG=C.UTF-8", "TZ=UTC", "HOME=/nonexistent", "PATH=/usr/bin:/bin"},
 			Cwd:             "/",
 			Capabilities:    &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
 			NoNewPrivileges: true,
-			// Programs get their own, lower ones; the init needs descriptors to remove deep trees.
-			Rlimits: []specs.POSIXRlimit{limit("RLIMIT_CORE", 0), limit("RLIMIT_NOFILE", 4096)},
+			// The init's are its children's, the programs'. RLIMIT_NPROC counts a user's processes, so the init's own do not count.
+			Rlimits: []specs.POSIXRlimit{
+				limit("RLIMIT_AS", s.MemoryBytes), limit("RLIMIT_CORE", 0),
+				limit("RLIMIT_FSIZE", max(s.WorkspaceBytes, s.HomeBytes, s.TmpBytes)),
+				limit("RLIMIT_NOFILE", DefaultOpenFiles), limit("RLIMIT_NPROC", int64(s.Processes)),
+			},
 		},
 		Root:  &specs.Root{Path: rootfs, Readonly: true},
 		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{{Type: "pid"}, {Type: "network"}, {Type: "ipc"}, {Type: "uts"}, {Type: "mount"}}},

@@ -67,22 +67,15 @@ func filesPayload(changes []FileChange) *payload {
 }
 
 // callPayload encodes a call.
-func callPayload(c Call, s Spec) *payload {
+func callPayload(c Call) *payload {
 	p := &payload{}
 	p.files(c.Files)
 	p.list(c.Argv)
 	p.list(c.Env)
 	p.bytes([]byte(c.Dir))
-	or := func(v, d int64) int64 {
-		if v == 0 {
-			return d
-		}
-		return v
+	for _, v := range []int64{c.Limits.AddressSpaceBytes, c.Limits.FileSizeBytes, int64(c.Limits.OpenFiles), int64(c.Limits.Processes)} {
+		p.num(v)
 	}
-	p.num(or(c.Limits.AddressSpaceBytes, s.MemoryBytes))
-	p.num(or(c.Limits.FileSizeBytes, max(s.WorkspaceBytes, s.HomeBytes, s.TmpBytes)))
-	p.num(or(int64(c.Limits.OpenFiles), DefaultOpenFiles))
-	p.num(or(int64(c.Limits.Processes), int64(s.Processes)))
 	p.flush()
 	return p
 }

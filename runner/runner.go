@@ -195,11 +195,12 @@ type Call struct {
 	Limits  Limits
 }
 
-// Limits of one call; zero values are the Spec's or the defaults.
+// Limits of one call, where they are to be lower than the computer's own; 0 leaves those: an address space of
+// Spec.MemoryBytes, files as large as the largest of the Spec's folders, DefaultOpenFiles, Spec.Processes.
 type Limits struct {
-	// AddressSpaceBytes is RLIMIT_AS of each process (default: Spec.MemoryBytes).
+	// AddressSpaceBytes is RLIMIT_AS of each process.
 	AddressSpaceBytes int64
-	// FileSizeBytes is RLIMIT_FSIZE (default: the largest of the Spec's folders).
+	// FileSizeBytes is RLIMIT_FSIZE.
 	FileSizeBytes int64
 	// OpenFiles is RLIMIT_NOFILE.
 	OpenFiles int

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,6 +42,7 @@ type runscAdapter struct {
 	root     hostRoot
 	rootless bool
 	cgroups  *cgroups
+	compiled atomic.Bool // the init is there in compiled form too
 }
 
 // sandbox is one that was started.
@@ -99,6 +101,30 @@ func (a *runscAdapter) makeRootfs() error {
 	return nil
 }
 
+// initFile is what the interpreter is given, inside.
+func (a *runscAdapter) initFile() string {
+	if a.compiled.Load() {
+		return initPath + "c"
+	}
+	return initPath
+}
+
+// keepCompiled keeps the init's code as an interpreter in a computer compiled it, before any program ran there.
+func (a *runscAdapter) keepCompiled(code []byte) error {
+	f, err := os.CreateTemp(a.folder, "init")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(code)
+	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(a.folder, "rootfs", initPath+"c"))
+	}
+	if err == nil {
+		a.compiled.Store(true)
+	}
+	return err
+}
+
 // flags come before runsc's command.
 func (a *runscAdapter) flags() []string {
 	f := []string{"--root=" + filepath.Join(a.folder, "root"), "--network=none", "--platform=systrap", "--ignore-cgroups", "--oci-seccomp=false"}
@@ -149,7 +175,7 @@ func (a *runscAdapter) start(s Spec, work, control *os.File) (*sandbox, error) {
 	if err := os.Mkdir(bundle, 0o755); err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(ociConfig(s, a.root, filepath.Join(a.folder, "rootfs")))
+	b, err := json.Marshal(ociConfig(s, a.root, filepath.Join(a.folder, "rootfs"), a.initFile()))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(bundle, "config.json"), b, 0o600)
 	}
@@ -291,3 +317,45 @@ func (l *limitedWriter) Write(p []byte) (int, error) {
 	l.left -= len(p)
 	return l.w.Write(p)
 }
+
+// Bare runs a Python program with `runsc run`, on the computers' root and nothing of the runner's: what benchmarks
+// compare computers with.
+type Bare struct {
+	adapter *runscAdapter
+	n       int
+}
+
+// NewBare makes a Bare with a folder of its own, which Close removes.
+func NewBare(runsc, folder, source string) (*Bare, error) {
+	folder, held, err := startFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	held.Close()
+	a, err := newAdapter(runsc, folder, nil)
+	if err != nil {
+		return nil, err
+	}
+	c := ociConfig(Spec{ID: "bare"}.withDefaults(), a.root, filepath.Join(folder, "rootfs"), initPath)
+	c.Process.Args = []string{a.root.Python, "/" + initFolder + "/main.py"}
+	c.Process.Cwd, c.Process.Capabilities = "/workspace", nil
+	c.Process.User.UID, c.Process.User.GID = ScriptUser, ScriptUser
+	b, err := json.Marshal(c)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "rootfs", initFolder, "main.py"), []byte(source), 0o444)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "bundles", "config.json"), b, 0o600)
+	}
+	return &Bare{adapter: a}, err
+}
+
+// Run runs the program once, from nothing to nothing, and returns its standard output.
+func (b *Bare) Run(ctx context.Context) ([]byte, error) {
+	b.n++
+	args := append(b.adapter.flags(), "run", "--bundle="+filepath.Join(b.adapter.folder, "bundles"), fmt.Sprintf("bare%d", b.n))
+	return b.adapter.output(ctx, args...)
+}
+
+// Close removes the folder.
+func (b *Bare) Close() error { return b.adapter.close() }
