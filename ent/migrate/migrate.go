@@ -7,8 +7,9 @@
 //	go run ./ent/migrate/diff add_something
 //
 // It replays the files there are into an empty SQLite file and an empty, throw-away PostgreSQL (Debian's package postgresql), compares
-// with ent's schema, and writes a file <time>_add_something.sql to each folder that needs one. Read them before they are committed: a new column that must
-// not be empty needs a value for the rows that are there. After editing one: go run ./ent/migrate/diff -hash.
+// with ent's schema, and writes a file <time>_add_something.sql to each folder that needs one. Read them before they are committed: a
+// new column that must not be empty needs a value for the rows that are there, and a table that is gone a DROP TABLE written by hand.
+// After editing one: go run ./ent/migrate/diff -hash.
 package migrate
 
 import "embed"

@@ -24,8 +24,8 @@ const migrationLock = 7_236_281_946_112_450
 
 // Migrate brings the tables up to date: it applies the migrations that the database has not seen, each with its entry in
 // schema_migrations in one transaction. A database that is up to date is not touched. Several servers may do it at once: one migrates,
-// the others wait as long as their context lives. It fails, with nothing changed by the file at fault, if a file fails, if a row would name a row
-// that is not there, if an applied file was changed since, or if the database was migrated by a newer version of the program.
+// the others wait as long as their context lives. It fails, with nothing changed by the file at fault, if a file fails, if a row would
+// name a row that is not there, if an applied file was changed since, or if a newer version of the program migrated the database.
 func (d *DB) Migrate(ctx context.Context) error {
 	return d.migrate(ctx, migrate.Files)
 }
@@ -161,7 +161,7 @@ func (m *migration) inTx(ctx context.Context, f func(*sql.Tx, *atlas.Executor) e
 	if err != nil {
 		return err
 	}
-	executor, err := atlas.NewExecutor(drv, m.dir, revisions{tx}, atlas.WithAllowDirty(true)) // checkOurs looks
+	executor, err := atlas.NewExecutor(drv, m.dir, revisions{tx}, atlas.WithAllowDirty(true)) // isOurs looks
 	if err != nil {
 		return err
 	}
@@ -174,11 +174,14 @@ func (m *migration) inTx(ctx context.Context, f func(*sql.Tx, *atlas.Executor) e
 // pending makes schema_migrations if need be, compares what it says with our files, and answers the files to apply.
 func (m *migration) pending(ctx context.Context, tx *sql.Tx, executor *atlas.Executor) ([]atlas.File, error) {
 	r := revisions{tx}
-	if err := m.checkOurs(ctx, tx); err != nil {
+	there, err := m.isOurs(ctx, tx)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.create(ctx); err != nil {
-		return nil, err
+	if !there { // not IF NOT EXISTS: that asks for the right to make tables, for nothing
+		if err := r.create(ctx); err != nil {
+			return nil, err
+		}
 	}
 	applied, err := r.ReadRevisions(ctx)
 	if err != nil {
@@ -207,20 +210,20 @@ func (m *migration) pending(ctx context.Context, tx *sql.Tx, executor *atlas.Exe
 	return files, err
 }
 
-// checkOurs refuses a database with tables but without schema_migrations: it is somebody else's.
-func (m *migration) checkOurs(ctx context.Context, tx *sql.Tx) error {
+// isOurs tells whether schema_migrations is there, and refuses a database that has other tables but not that: it is somebody else's.
+func (m *migration) isOurs(ctx context.Context, tx *sql.Tx) (bool, error) {
 	tables := `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'`
 	if m.dialect == Postgres {
 		tables = `SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`
 	}
 	var ours, others int
 	var example sql.NullString
-	err := tx.QueryRowContext(ctx, `SELECT count(CASE WHEN name = $1 THEN 1 END), count(CASE WHEN name <> $1 THEN 1 END), min(name) FROM (`+tables+`) t`,
-		revisionTable).Scan(&ours, &others, &example)
+	err := tx.QueryRowContext(ctx, `SELECT count(CASE WHEN name = $1 THEN 1 END), count(CASE WHEN name <> $1 THEN 1 END), min(name)
+		FROM (`+tables+`) t`, revisionTable).Scan(&ours, &others, &example)
 	if err == nil && ours == 0 && others > 0 {
 		err = fmt.Errorf("the database is not empty and not Scriptorium's (it has a table %q): give it an empty one", example.String)
 	}
-	return err
+	return ours > 0, err
 }
 
 // checkForeignKeys looks for rows that name a row that is not there; SQLite was not looking while the file ran.

@@ -185,7 +185,9 @@ func files(t *testing.T, pairs ...string) fstest.MapFS {
 const (
 	firstFile  = "20260101000000_first.sql"
 	secondFile = "20260102000000_second.sql"
+	thirdFile  = "20260103000000_third.sql"
 
+	third   = "CREATE TABLE third (id integer);\n"
 	parents = `
 CREATE TABLE parents (id integer NOT NULL PRIMARY KEY, name text);
 CREATE TABLE children (id integer NOT NULL PRIMARY KEY, parent_id integer NOT NULL REFERENCES parents (id) ON DELETE CASCADE);
@@ -260,12 +262,13 @@ func TestMigrate_refuses(t *testing.T) {
 		then   fstest.MapFS
 		want   string
 	}{
-		"a failing statement": {good, files(t, firstFile, parents, secondFile, "CREATE TABLE third (id integer);\nCREATE TABLE parents (id integer);"), "parents"},
+		"a failing statement": {good, files(t, firstFile, parents, secondFile, third+"CREATE TABLE parents (id integer);"), "parents"},
 		"a changed file":      {good, files(t, firstFile, parents+"-- more\nCREATE TABLE more (id integer);"), "another content"},
-		"a newer database":    {files(t, firstFile, parents, secondFile, "CREATE TABLE third (id integer);"), good, "newer version"},
-		"a file in between":   {files(t, firstFile, parents, "20260103000000_third.sql", "CREATE TABLE third (id integer);"), files(t, firstFile, parents, secondFile, "SELECT 1;", "20260103000000_third.sql", "CREATE TABLE third (id integer);"), "after other migrations"},
-		"a wrong checksum":    {good, forged, "checksum mismatch"},
-		"somebody else's":     {nil, good, `a table "foreigners"`},
+		"a newer database":    {files(t, firstFile, parents, secondFile, third), good, "newer version"},
+		"a file in between": {files(t, firstFile, parents, thirdFile, third),
+			files(t, firstFile, parents, secondFile, "SELECT 1;", thirdFile, third), "after other migrations"},
+		"a wrong checksum": {good, forged, "checksum mismatch"},
+		"somebody else's":  {nil, good, `a table "foreigners"`},
 	}
 	for _, dialect := range databasetest.Dialects {
 		for name, c := range cases {
@@ -339,7 +342,8 @@ func TestMigrate_waitEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Migrate(ctx) }()
-	waiting := "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+	waiting := "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database " +
+		"WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted"
 	for count(t, pool, waiting) == 0 {
 		select {
 		case err := <-ended:

@@ -18,9 +18,9 @@ type revisions struct{ tx *sql.Tx }
 
 var _ atlas.RevisionReadWriter = revisions{}
 
-// create makes the table if it is not there.
+// create makes the table.
 func (r revisions) create(ctx context.Context) error {
-	_, err := r.tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS `+revisionTable+` (
+	_, err := r.tx.ExecContext(ctx, `CREATE TABLE `+revisionTable+` (
 		version text NOT NULL PRIMARY KEY,
 		description text NOT NULL,
 		checksum text NOT NULL,

@@ -83,7 +83,9 @@ func (d *DB) InReadTx(ctx context.Context, f func(ctx context.Context, tx *Tx) e
 }
 
 // once begins, runs f, and commits or rolls back.
-func (d *DB) once(ctx context.Context, pool *sql.DB, options *sql.TxOptions, f func(ctx context.Context, tx *Tx) error) (after []func(), err error) {
+func (d *DB) once(
+	ctx context.Context, pool *sql.DB, options *sql.TxOptions, f func(ctx context.Context, tx *Tx) error,
+) (after []func(), err error) {
 	if ctx.Value(txKey{d}) != nil {
 		return nil, errors.New("database: a transaction inside a transaction")
 	}

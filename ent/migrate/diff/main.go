@@ -1,4 +1,5 @@
-// Diff writes the next migration files: see package migrate. A table that is gone from ent's schema it leaves alone: write its DROP TABLE by hand.
+// Diff writes the next migration files: see package migrate. A table that is gone from ent's schema it leaves alone: write its DROP
+// TABLE by hand.
 package main
 
 import (
@@ -104,7 +105,8 @@ func diff(ctx context.Context, folder, dialect, driver, address, version, name s
 	defer func() { err = errors.Join(err, connection.Close()) }()
 	m, err := schema.NewMigrate(entsql.OpenDB(dialect, connection),
 		schema.WithDir(dir), schema.WithFormatter(formatter(version)), schema.WithDialect(dialect),
-		schema.WithMigrationMode(schema.ModeReplay), schema.WithDropColumn(true), schema.WithDropIndex(true), schema.WithErrNoPlan(true), schema.WithIndent("  "))
+		schema.WithMigrationMode(schema.ModeReplay), schema.WithDropColumn(true), schema.WithDropIndex(true), schema.WithErrNoPlan(true),
+		schema.WithIndent("  "))
 	if err != nil {
 		return err
 	}

@@ -130,8 +130,8 @@ func templateName() (string, error) {
 	return "template_" + hex.EncodeToString(hash[:8]), nil
 }
 
-// administer runs one statement on the server's own database, on a connection that is closed at once: what a pool keeps running would look like a
-// leak to the tests.
+// administer runs one statement on the server's own database, on a connection that is closed at once: what a pool keeps running
+// would look like a leak to the tests.
 func administer(server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -3,8 +3,8 @@
 //
 //	testservices [-postgres=false] [-redis=false] -- go test ./...
 //
-// SCRIPTORIUM_TEST_POSTGRES_URL and SCRIPTORIUM_TEST_REDIS_URL are what it sets, and prints first. SIGINT, SIGTERM and SIGHUP are passed on to the
-// command. Without a command it serves until one of them comes.
+// SCRIPTORIUM_TEST_POSTGRES_URL and SCRIPTORIUM_TEST_REDIS_URL are what it sets, and prints first. SIGINT, SIGTERM and SIGHUP are
+// passed on to the command. Without a command it serves until one of them comes.
 package main
 
 import (
@@ -35,6 +35,7 @@ func main() {
 func run(postgres, redis bool, command []string) (code int, err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
 	for _, s := range []struct {
 		wanted bool
 		env    string
