@@ -33,10 +33,11 @@ const (
 // Redis is the bus of any number of servers that share one Redis. A process has one Pub/Sub connection, one sender, and a ring
 // for each watched topic. What it publishes reaches its own watchers directly, whether Redis is there or not.
 type Redis struct {
-	client *redis.Client
-	prefix string
-	hub    hub
-	queue  chan publication
+	client  *redis.Client
+	prefix  string
+	silence time.Duration
+	hub     hub
+	queue   chan publication
 	// dirty is signalled when topics got their first or lost their last watcher.
 	dirty chan struct{}
 	stop  context.CancelFunc
@@ -53,7 +54,9 @@ type publication struct {
 
 // NewRedis makes a bus of a redis://, rediss:// or unix:// URL. Everything it keeps in Redis begins with prefix and a colon, so
 // that deployments can share one; empty is "scriptorium". It does not wait for Redis to be there.
-func NewRedis(url, prefix string) (*Redis, error) {
+func NewRedis(url, prefix string) (*Redis, error) { return newRedis(url, prefix, redisSilence) }
+
+func newRedis(url, prefix string, silence time.Duration) (*Redis, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		// The library's error may hold the URL, and the URL a password.
@@ -73,12 +76,13 @@ func NewRedis(url, prefix string) (*Redis, error) {
 
 	ctx, stop := context.WithCancel(context.Background())
 	b := &Redis{
-		client: redis.NewClient(options),
-		prefix: prefix + ":",
-		queue:  make(chan publication, redisQueue),
-		dirty:  make(chan struct{}, 1),
-		stop:   stop,
-		wanted: make(map[Topic]bool),
+		client:  redis.NewClient(options),
+		prefix:  prefix + ":",
+		silence: silence,
+		queue:   make(chan publication, redisQueue),
+		dirty:   make(chan struct{}, 1),
+		stop:    stop,
+		wanted:  make(map[Topic]bool),
 	}
 	b.hub.onChange = b.want
 	b.done.Go(func() { b.send(ctx) })
@@ -136,36 +140,52 @@ func (b *Redis) PublishHere(topic Topic, events ...Event) error {
 	return b.hub.add(topic, events)
 }
 
-// send takes publications from the queue to Redis, as many at a time as wait.
+// send takes publications from the queue to Redis, as many at a time as wait. At the end it sends what is left, once.
 func (b *Redis) send(ctx context.Context) {
 	failing := false
-	for {
+	for ended := false; !ended; {
 		var batch []publication
 		select {
 		case <-ctx.Done():
-			return
+			if batch = b.batch(nil); failing || len(batch) == 0 {
+				return
+			}
 		case p := <-b.queue:
-			batch = append(batch, p)
+			batch = b.batch([]publication{p})
 		}
-		for more := true; more && len(batch) < redisBatch; {
-			select {
-			case p := <-b.queue:
-				batch = append(batch, p)
-			default:
-				more = false
-			}
-		}
-		_, err := b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-			for _, p := range batch {
-				pipe.Publish(ctx, b.channel(p.topic), p.message)
-			}
-			return nil
-		})
-		if err != nil && !failing && ctx.Err() == nil {
+		err := b.sendBatch(ctx, batch)
+		if err != nil && !failing {
 			slog.WarnContext(ctx, "Redis cannot be reached: other servers see events later", "error", err)
 		}
 		failing = err != nil
+		ended = failing && ctx.Err() != nil
 	}
+}
+
+// batch adds what waits in the queue.
+func (b *Redis) batch(batch []publication) []publication {
+	for len(batch) < redisBatch {
+		select {
+		case p := <-b.queue:
+			batch = append(batch, p)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// sendBatch is not cut off by Close, which waits for it.
+func (b *Redis) sendBatch(ctx context.Context, batch []publication) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisPatience)
+	defer cancel()
+	_, err := b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, p := range batch {
+			pipe.Publish(ctx, b.channel(p.topic), p.message)
+		}
+		return nil
+	})
+	return err
 }
 
 func (b *Redis) channel(topic Topic) string { return b.prefix + "topic:" + string(topic) }
@@ -227,7 +247,7 @@ func (b *Redis) session(ctx context.Context) error {
 	}
 	asked := false
 	for {
-		message, err := pubsub.ReceiveTimeout(ctx, redisSilence)
+		message, err := pubsub.ReceiveTimeout(ctx, b.silence)
 		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() && !asked {
 			asked = true
 			if err := pubsub.Ping(ctx); err != nil {

@@ -3,9 +3,14 @@ package event_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/event/eventtest"
@@ -74,6 +79,118 @@ func TestRedisHangs(t *testing.T) {
 	server.Resume(t)
 	publish(t, here, source.Commit(1)...)
 	eventtest.Expect(t, other, 2, 10_002)
+}
+
+// TestRedisSilent has a connection that died without a word, as behind a firewall: it is noticed, and made anew.
+func TestRedisSilent(t *testing.T) {
+	t.Parallel()
+	url, prefix := eventtest.Redis(t)
+	target, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wall := newFirewall(t, target.Network, target.Addr)
+	there, err := event.NewRedisWithSilence("unix://"+wall.path, prefix, 50*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+	here := eventtest.NewRedis(t, url, prefix)
+	source := &eventtest.Source{}
+	s := eventtest.Open(t, there, source.Feed(topic), event.Beginning(), event.Options{Recheck: eventtest.Never})
+	publish(t, here, source.Commit(1)...)
+	eventtest.Expect(t, s, 1, 1)
+	for i := range int64(3) {
+		wall.swallow()
+		publish(t, here, source.Commit(1)...)
+		eventtest.Expect(t, s, i+2, i+2)
+	}
+}
+
+// firewall passes connections on, until it swallows what goes through those that there are.
+type firewall struct {
+	path string
+	mu   sync.Mutex
+	open []*atomic.Bool
+}
+
+func newFirewall(t *testing.T, network, address string) *firewall {
+	f := &firewall{path: t.TempDir() + "/s"}
+	listener, err := net.Listen("unix", f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	t.Cleanup(work.Wait)
+	t.Cleanup(func() { listener.Close() })
+	work.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial(network, address)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			passes := new(atomic.Bool)
+			passes.Store(true)
+			f.mu.Lock()
+			f.open = append(f.open, passes)
+			f.mu.Unlock()
+			work.Go(func() { pass(server, client, passes) })
+			work.Go(func() { pass(client, server, passes) })
+		}
+	})
+	return f
+}
+
+func (f *firewall) swallow() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, passes := range f.open {
+		passes.Store(false)
+	}
+	f.open = nil
+}
+
+func pass(to, from net.Conn, passes *atomic.Bool) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if !passes.Load() {
+			continue
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// TestRedisCloseSends: what was published right before the bus is closed still goes out.
+func TestRedisCloseSends(t *testing.T) {
+	t.Parallel()
+	url, prefix := eventtest.Redis(t)
+	there := eventtest.NewRedis(t, url, prefix)
+	for range 20 {
+		here := eventtest.NewRedis(t, url, prefix)
+		source := &eventtest.Source{}
+		source.Commit(1)
+		s := eventtest.Open(t, there, source.Feed(topic), event.Beginning(), event.Options{Recheck: eventtest.Never})
+		eventtest.Expect(t, s, 1, 1)
+		publish(t, here, source.Commit(500)...)
+		if err := here.Close(); err != nil {
+			t.Fatal(err)
+		}
+		eventtest.Expect(t, s, 2, 501)
+		s.Close()
+	}
 }
 
 // TestRedisAbsent starts without Redis.
