@@ -109,6 +109,9 @@ func (d *DB) once(
 	}
 	open = false
 	if err := tx.Commit(); err != nil {
+		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil { // the context's end rolled it back before we came
+			err = ctx.Err()
+		}
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	return t.after, nil
