@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
@@ -94,3 +95,6 @@ func NewService(db *database.DB, once *idempotency.Service) *Service {
 func (s *Service) Join(names NamesInUse, removals ...Removal) {
 	s.names, s.removals = names, removals
 }
+
+// Connects says whether one of the agent's connected tools has the name.
+func (a *Agent) Connects(name string) bool { return slices.Contains(a.ConnectedTools, name) }

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
@@ -65,7 +64,7 @@ func (s *Service) checkScripts(ctx context.Context, tx *database.Tx, a *Agent, n
 	}
 	var faults []error
 	for i, name := range names {
-		if taken[name] && !slices.Contains(a.ConnectedTools, name) {
+		if taken[name] && !a.Connects(name) {
 			faults = append(faults, nameTaken(toolPath(i), name, "the script "+name))
 		}
 	}

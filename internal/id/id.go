@@ -68,3 +68,14 @@ func encode(u [16]byte) string {
 
 // Node is anything that has a global id (SDL: interface Node).
 type Node any
+
+// Only answers those of the ids that have the shape of an id of the kind: what a client sent may hold anything.
+func Only(k Kind, ids []string) []string {
+	var only []string
+	for _, s := range ids {
+		if Is(k, s) {
+			only = append(only, s)
+		}
+	}
+	return only
+}

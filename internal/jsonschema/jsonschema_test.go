@@ -1,0 +1,228 @@
+package jsonschema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/scriptorium-dev/scriptorium/internal/jsonschema"
+)
+
+// object is a schema with these properties.
+func object(properties string) string {
+	return `{"type":"object","properties":` + properties + `}`
+}
+
+func TestS1ParamsCheck(t *testing.T) {
+	t.Parallel()
+	deep := object(`{"a":` + strings.Repeat(`{"items":`, 190) + "{}" + strings.Repeat("}", 190) + "}")
+	tooDeep := object(`{"a":` + strings.Repeat(`{"items":`, 200) + "{}" + strings.Repeat("}", 200) + "}")
+	cases := []struct {
+		name, schema     string
+		pointer, keyword string
+		fine             bool
+	}{
+		{"smallest", `{"type":"object"}`, "", "", true},
+		{"draft named", `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`, "", "", true},
+		{"recursive", `{"type":"object","properties":{"child":{"$ref":"#"}}}`, "", "", true},
+		{"recursive by anchor", `{"type":"object","properties":{"t":{"$ref":"#n"}},"$defs":{"n":{"$anchor":"n","items":{"$ref":"#n"}}}}`, "", "", true},
+		{"alternatives inside", object(`{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}`), "", "", true},
+		{"unknown keyword and format", object(`{"a":{"format":"email","x-hint":[1]}}`), "", "", true},
+		{"a property called $ref", object(`{"a":{"properties":{"pattern":{"type":"string"}}}}`), "", "", true},
+		{"schema words in enum", object(`{"a":{"enum":[{"$ref":"http://x/"}]}}`), "", "", true},
+		{"190 levels", deep, "", "", true},
+		{"200 and more levels", tooDeep, "", "", false},
+		{"empty", `{}`, "", "type", false},
+		{"true", `true`, "", "type", false},
+		{"array", `[]`, "", "type", false},
+		{"string", `"x"`, "", "type", false},
+		{"no JSON", `{"type":`, "", "", false},
+		{"two values", `{"type":"object"} {}`, "", "", false},
+		{"another type", `{"type":"array"}`, "", "type", false},
+		{"list of types", `{"type":["object"]}`, "", "type", false},
+		{"anyOf on top", `{"type":"object","anyOf":[{}]}`, "", "anyOf", false},
+		{"oneOf on top", `{"type":"object","oneOf":[{}]}`, "", "oneOf", false},
+		{"allOf on top", `{"type":"object","allOf":[{}]}`, "", "allOf", false},
+		{"another draft", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`, "/$schema", "$schema", false},
+		{"remote ref", object(`{"a":{"$ref":"http://127.0.0.1:1/x.json"}}`), "/properties/a/$ref", "$ref", false},
+		{"file ref", object(`{"a":{"$ref":"file:///etc/passwd"}}`), "/properties/a/$ref", "$ref", false},
+		{"relative ref", object(`{"a":{"$ref":"other.json#/x"}}`), "/properties/a/$ref", "$ref", false},
+		{"dangling ref", object(`{"a":{"$ref":"#/$defs/none"}}`), "/properties/a/$ref", "$ref", false},
+		{"dangling anchor", object(`{"a":{"$ref":"#none"}}`), "/properties/a/$ref", "$ref", false},
+		{"endless", `{"type":"object","$ref":"#"}`, "", "$ref", false},
+		{"pattern", object(`{"a":{"pattern":"(?=x)"}}`), "/properties/a/pattern", "pattern", false},
+		{"pattern of properties", object(`{"a":{"patternProperties":{"(":{}}}}`), "/properties/a/patternProperties/(", "patternProperties", false},
+		{"space in a name", object(`{"my name":{}}`), "/properties/my name", "properties", false},
+		{"slash in a name", object(`{"a":{"properties":{"x/y~":{}}}}`), "/properties/a/properties/x~1y~0", "properties", false},
+		{"64 characters", object(`{"` + strings.Repeat("n", 64) + `":{}}`), "", "", true},
+		{"65 characters", object(`{"` + strings.Repeat("n", 65) + `":{}}`), "/properties/" + strings.Repeat("n", 65), "properties", false},
+		{"wrong value of a keyword", object(`{"a":{"minLength":-1}}`), "/properties/a/minLength", "minLength", false},
+		{"wrong type", object(`{"a":{"type":"strnig"}}`), "/properties/a/type", "type", false},
+		{"wrong required", `{"type":"object","required":[1]}`, "/required/0", "required", false},
+		{"a schema that is a number", object(`{"a":5}`), "/properties/a", "properties", false},
+		{"a name twice", object(`{"a":{"type":"string","type":"number"}}`), "/properties/a", "type", false},
+		{"exponent", object(`{"a":{"maximum":1e100001}}`), "/properties/a/maximum", "exponent", false},
+		{"exponent in bounds", object(`{"a":{"maximum":1e100000}}`), "", "", true},
+		{"64 KiB", `{"type":"object"` + strings.Repeat(" ", 64<<10-17) + `}`, "", "", true},
+		{"over 64 KiB", `{"type":"object"` + strings.Repeat(" ", 64<<10-16) + `}`, "", "", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := jsonschema.Check(json.RawMessage(c.schema))
+			var invalid *jsonschema.Invalid
+			switch {
+			case c.fine && err != nil:
+				t.Fatalf("refused: %v", err)
+			case c.fine:
+			case !errors.As(err, &invalid):
+				t.Fatalf("Check = %v, want *Invalid", err)
+			case c.name != "200 and more levels" && invalid.Pointer != c.pointer || invalid.Keyword != c.keyword || invalid.Reason == "":
+				t.Fatalf("Check = %+v, want %q %q", invalid, c.pointer, c.keyword)
+			}
+		})
+	}
+}
+
+func TestS2CheckValidate(t *testing.T) {
+	t.Parallel()
+	slides := object(`{"slides":{"type":"array","items":{"type":"object","required":["heading"],"properties":{"heading":{"type":"string","minLength":2,"pattern":"^[A-Z]"}}}}}`)
+	closed := `{"type":"object","properties":{"a":{"type":"integer"},"b":{"enum":["x","y"]}},"required":["a"],"additionalProperties":false}`
+	cases := []struct{ name, schema, arguments, line string }{
+		{"fits", slides, `{"slides":[{"heading":"One"}]}`, ""},
+		{"missing member", slides, `{"slides":[{}]}`, "/slides/0/heading: required"},
+		{"missing at the top", closed, `{}`, "/a: required"},
+		{"not an object", closed, `[]`, "(root): type"},
+		{"document order", slides, `{"slides":[{"heading":"One"},{"heading":3},{}]}`, "/slides/1/heading: type"},
+		{"alphabet at one place", slides, `{"slides":[{"heading":"a"}]}`, "/slides/0/heading: minLength"},
+		{"required before additional", closed, `{"c":1,"d":2}`, "/a: required"},
+		{"additional, first in the document", closed, `{"a":1,"d":2,"c":3}`, "/d: additionalProperties"},
+		{"members in document order", closed, `{"b":"z","a":"s"}`, "/b: enum"},
+		{"escaped", object(`{"m":{"additionalProperties":{"type":"string"}}}`), `{"m":{"a/b~c":1}}`, "/m/a~1b~0c: type"},
+		{"alternatives", object(`{"a":{"anyOf":[{"type":"string"},{"type":"object","required":["x"]}]}}`), `{"a":{}}`, "/a: anyOf"},
+		{"allOf tells its part", object(`{"a":{"allOf":[{"minimum":3},{"maximum":9}]}}`), `{"a":1}`, "/a: minimum"},
+		{"ref tells its part", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"number"}}}`, `{"a":"1"}`, "/a: type"},
+		{"false", object(`{"a":false}`), `{"a":1}`, "/a: properties"},
+		{"unevaluated", `{"type":"object","properties":{"a":{}},"unevaluatedProperties":false}`, `{"b":1}`, "/b: unevaluatedProperties"},
+		{"not", object(`{"a":{"not":{"type":"string"}}}`), `{"a":"s"}`, "/a: not"},
+		{"names", object(`{"z":{"propertyNames":{"pattern":"^x"}},"q":{"propertyNames":{"maxLength":3}}}`), `{"z":{"xa":1,"ya":2},"q":{"long":1}}`, "/z/ya: propertyNames"},
+		{"names, one deeper", object(`{"z":{"additionalProperties":{"propertyNames":{"maxLength":1}}}}`), `{"z":{"p":{"a":1},"q":{"bb":1},"r":{"c":1}}}`, "/z/q/bb: propertyNames"},
+		{"numbers are exact", object(`{"a":{"const":9007199254740993}}`), `{"a":9007199254740992}`, "/a: const"},
+		{"one is one", object(`{"a":{"type":"integer","const":1}}`), `{"a":1.0}`, ""},
+		{"large exponent", object(`{"a":{"maximum":1}}`), `{"a":1e400}`, "/a: maximum"},
+		{"too large exponent", object(`{"a":{}}`), `{"a":[1,1e-100001]}`, "/a/1: exponent"},
+		{"too many large exponents", object(`{"a":{}}`), `{"a":[` + strings.Repeat("1e100000,", 10) + `1e1]}`, "/a/10: exponent"},
+		{"formats are not asserted", object(`{"a":{"format":"date"}}`), `{"a":"no date"}`, ""},
+		{"dependent", `{"type":"object","dependentRequired":{"a":["b"]}}`, `{"a":1}`, "/b: dependentRequired"},
+		{"of a name twice the last counts", object(`{"a":{"type":"string"}}`), `{"a":1,"a":"s"}`, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			schema, err := jsonschema.Compile(json.RawMessage(c.schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 20 { // the library's order is random
+				line := ""
+				var violation *jsonschema.Violation
+				if err := schema.Validate(json.RawMessage(c.arguments)); errors.As(err, &violation) {
+					line = err.Error()
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if line != c.line {
+					t.Fatalf("Validate = %q, want %q", line, c.line)
+				}
+			}
+		})
+	}
+}
+
+func TestValidateNoJSON(t *testing.T) {
+	t.Parallel()
+	schema, err := jsonschema.Compile(json.RawMessage(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var violation *jsonschema.Violation
+	for _, text := range []string{"", "{", `{"a":1}}`, "nul", `{"a" 1}`} {
+		if err := schema.Validate(json.RawMessage(text)); err == nil || errors.As(err, &violation) {
+			t.Errorf("Validate(%q) = %v", text, err)
+		}
+	}
+}
+
+// TestValidateBounded: schemas whose work doubles with each level end at the budget.
+func TestValidateBounded(t *testing.T) {
+	t.Parallel()
+	var defs []string
+	for i := range 60 {
+		defs = append(defs, fmt.Sprintf(`"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i, i+1, i+1))
+	}
+	doubling := `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + strings.Join(defs, ",") + `,"d60":{"minimum":5}}}`
+	schema, err := jsonschema.Compile(json.RawMessage(doubling))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the budget is for each use
+		if err := schema.Validate(json.RawMessage(`{"a":1}`)); err == nil || err.Error() != "(root): complexity" {
+			t.Fatalf("Validate = %v", err)
+		}
+	}
+	if err := schema.Validate(json.RawMessage(`{"b":1}`)); err != nil {
+		t.Fatalf("Validate = %v", err)
+	}
+	many, err := jsonschema.Compile(json.RawMessage(object(`{"a":{"type":"array","items":{"type":"integer","minimum":0}}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := many.Validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 500_000) + `1]}`)); err != nil {
+		t.Fatalf("half a million numbers: %v", err)
+	}
+}
+
+// TestValidateDeepest: the longest chain of references at the deepest value fits the stack.
+func TestValidateDeepest(t *testing.T) {
+	t.Parallel()
+	var defs []string
+	const chain = 250
+	for i := range chain {
+		defs = append(defs, fmt.Sprintf(`"d%d":{"$ref":"#/$defs/d%d"}`, i, i+1))
+	}
+	text := `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + strings.Join(defs, ",") +
+		fmt.Sprintf(`,"d%d":{"properties":{"a":{"$ref":"#/$defs/d0"}}}}}`, chain)
+	schema, err := jsonschema.Compile(json.RawMessage(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(json.RawMessage(strings.Repeat(`{"a":`, 199) + "1" + strings.Repeat("}", 199))); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(json.RawMessage(strings.Repeat(`{"a":`, 201) + "1" + strings.Repeat("}", 201))); err == nil || !strings.HasSuffix(err.Error(), ": depth") {
+		t.Fatalf("201 levels: %v", err)
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	f.Add(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":["string","null"]}}}`, `{"a":1}`)
+	f.Add(`{"type":"object","propertyNames":{"pattern":"^a"},"patternProperties":{"b":false}}`, `{"ab":1}`)
+	f.Add(`{"type":"object","$id":"x","$dynamicRef":"#y","$dynamicAnchor":"y"}`, `{}`)
+	f.Add(`{"type":"object","if":{"required":["a"]},"then":{"unevaluatedProperties":{"contains":{}}}}`, `{"a":[1,2e5]}`)
+	f.Fuzz(func(t *testing.T, schema, arguments string) {
+		s, err := jsonschema.Compile(json.RawMessage(schema))
+		if err != nil {
+			var invalid *jsonschema.Invalid
+			if !errors.As(err, &invalid) {
+				t.Fatalf("Compile(%q) = %v", schema, err)
+			}
+			return
+		}
+		var violation *jsonschema.Violation
+		if err := s.Validate(json.RawMessage(arguments)); err != nil && json.Valid([]byte(arguments)) && !errors.As(err, &violation) {
+			t.Fatalf("Validate(%q, %q) = %v", schema, arguments, err)
+		}
+	})
+}

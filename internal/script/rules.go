@@ -1,0 +1,117 @@
+package script
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
+	"github.com/scriptorium-dev/scriptorium/internal/jsonschema"
+	"github.com/scriptorium-dev/scriptorium/internal/text"
+)
+
+// Bounds of a script.
+const (
+	// MaxDescription is the longest description, in characters (S1-desc).
+	MaxDescription = 400
+	// MaxSource is the longest source, in bytes.
+	MaxSource = 1_000_000
+)
+
+// nameShape is the rule S1-name. In Go, $ without the flag m is the end of the text: a newline at the end does not pass.
+var nameShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
+// ValidName says whether a script can have the name (S1-name).
+func ValidName(name string) bool { return nameShape.MatchString(name) }
+
+// checkName holds the rules about a name that need nothing but the name: S1-name, and the part of S1-reserved that always holds.
+func checkName(name string) error {
+	const path = "input.name"
+	switch prefix := agent.ReservedPrefix(name); {
+	case !ValidName(name):
+		return fault.Plain(fault.Invalid, path, "%s must be a lower-case letter and then at most 62 lower-case letters, digits, _ and -", path)
+	case name == "manifest":
+		return fault.Plain(fault.Reserved, path, "%s: manifest is kept for the system", path)
+	case prefix != "":
+		return fault.Plain(fault.Reserved, path, "%s: names that begin with %s are kept for the system", path, prefix)
+	}
+	return nil
+}
+
+// checkNewName holds the part of S1-reserved that concerns new scripts: a tool that the model sees beside them has the name.
+func checkNewName(a *agent.Agent, name string) error {
+	by := ""
+	switch {
+	case agent.IsNativeTool(name):
+		by = "the tool " + name
+	case a.Connects(name):
+		by = "a connected tool"
+	default:
+		return nil
+	}
+	detail := fault.NewDetail(fault.Taken, "input.name", "input.name: %s is the name of %s", name, by)
+	return &fault.NameTaken{Detail: detail, TakenBy: by}
+}
+
+// checkSource holds the rules about a source: S1-src.
+func checkSource(source string) error {
+	const path = "input.source"
+	if len(source) > MaxSource {
+		return fault.Plain(fault.TooLarge, path, "%s is larger than %d bytes", path, MaxSource)
+	}
+	if err := text.Storable(path, source); err != nil {
+		return err
+	}
+	if strings.TrimFunc(source, unicode.IsSpace) == "" {
+		return fault.Plain(fault.Invalid, path, "%s holds nothing but white space", path)
+	}
+	return nil
+}
+
+// checkParameters holds the rules about a schema: S1-params. nil is none.
+func checkParameters(parameters json.RawMessage) error {
+	if parameters == nil {
+		return nil
+	}
+	err := jsonschema.Check(parameters)
+	var invalid *jsonschema.Invalid
+	if errors.As(err, &invalid) {
+		detail := fault.NewDetail(fault.BadSchema, "input.parameters", "input.parameters%s: %s", invalid.Pointer, invalid.Reason)
+		return &fault.SchemaInvalid{Detail: detail, Pointer: invalid.Pointer, Keyword: invalid.Keyword}
+	}
+	return err
+}
+
+// checkExpected holds the rule about a number that can be expected.
+func checkExpected(number *int) error {
+	if number != nil && *number < 0 {
+		return fault.Plain(fault.Invalid, "input.expectedVersion", "input.expectedVersion must not be negative")
+	}
+	return nil
+}
+
+// checkShape holds all rules that need nothing but the input, and tells all faults at once.
+func (in SaveInput) checkShape() error {
+	return errors.Join(checkName(in.Name), text.Filled("input.description", in.Description, MaxDescription), checkSource(in.Source),
+		checkParameters(in.Parameters), checkExpected(in.ExpectedVersion), idempotency.Check(in.IdempotencyKey))
+}
+
+// absent makes the literal null the same as nothing.
+func absent(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || strings.TrimSpace(string(raw)) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// hash is the rule S1-src: lower-case hex SHA-256 of the source.
+func hash(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return hex.EncodeToString(sum[:])
+}

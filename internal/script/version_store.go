@@ -1,0 +1,93 @@
+package script
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	"github.com/scriptorium-dev/scriptorium/internal/batch"
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/page"
+)
+
+// Versions are read together with their script's name.
+const (
+	versionColumns = `v.id, v.organization_id, v.script_id, s.name, v.number, v.description, v.parameters, v.source, v.source_hash,
+		v.timeout_seconds, v.author_key_id, v.author_call_id, v.created_at`
+	versionTables = "versions v JOIN scripts s ON s.id = v.script_id AND s.organization_id = v.organization_id"
+	owned         = "v.organization_id = $1"
+)
+
+// versionsByIDs reads versions of the organization.
+func versionsByIDs(ctx context.Context, q *database.Querier, organizationID string, ids []string) ([]*Version, error) {
+	return readVersions(ctx, q, "SELECT "+versionColumns+", 1 FROM "+versionTables+" WHERE "+owned+" AND v.id IN "+
+		batch.In(q.Dialect(), 2), organizationID, batch.List(ids))
+}
+
+// versionsByNumber reads the scripts' versions of the number.
+func versionsByNumber(ctx context.Context, q *database.Querier, organizationID string, scriptIDs []string, number int) ([]*Version, error) {
+	return readVersions(ctx, q, "SELECT "+versionColumns+", 1 FROM "+versionTables+" WHERE "+owned+" AND v.number = $2 AND v.script_id IN "+
+		batch.In(q.Dialect(), 3), organizationID, number, batch.List(scriptIDs))
+}
+
+// versionsOfScripts reads a window of each script's versions, newest first.
+func versionsOfScripts(ctx context.Context, q *database.Querier, organizationID string, scriptIDs []string, w page.Window) ([]*Version, error) {
+	query := batch.Query{
+		Columns: versionColumns, From: versionTables, Where: owned, Args: []any{organizationID},
+		Parent: "v.script_id", Parents: scriptIDs, Order: "v.number", Desc: true, Window: w,
+	}
+	for _, bound := range []struct {
+		key  string
+		into *any
+	}{{w.After, &query.After}, {w.Before, &query.Before}} {
+		if bound.key == "" {
+			continue
+		}
+		number, err := strconv.Atoi(bound.key)
+		if err != nil {
+			return nil, fmt.Errorf("version: number: %w", err)
+		}
+		*bound.into = number
+	}
+	statement, args := query.SQL(q.Dialect())
+	return readVersions(ctx, q, statement, args...)
+}
+
+// countOfScripts counts each script's versions.
+func countOfScripts(ctx context.Context, q *database.Querier, organizationID string, scriptIDs []string) (map[string]int, error) {
+	return batch.Grouped(ctx, q, "SELECT v.script_id, COUNT(*) FROM versions v WHERE "+owned+" AND v.script_id IN "+batch.In(q.Dialect(), 2)+
+		" GROUP BY v.script_id", organizationID, batch.List(scriptIDs))
+}
+
+// readVersions reads rows of versionColumns and a number.
+func readVersions(ctx context.Context, q *database.Querier, statement string, args ...any) ([]*Version, error) {
+	var versions []*Version
+	err := each(ctx, q, func(rows *sql.Rows) error {
+		var v Version
+		var place int
+		versions = append(versions, &v)
+		return rows.Scan(append(v.columns(), &place)...)
+	}, statement, args...)
+	return versions, err
+}
+
+// columns are where the values of versionColumns go.
+func (v *Version) columns() []any {
+	return []any{
+		&v.ID, &v.OrganizationID, &v.ScriptID, &v.ScriptName, &v.Number, &v.Description, (*[]byte)(&v.Parameters), &v.Source, &v.SourceHash,
+		&v.TimeoutSeconds, nullable{&v.Author.KeyID}, nullable{&v.Author.CallID}, &v.CreatedAt,
+	}
+}
+
+// nullable reads a text column whose NULL is "".
+type nullable struct{ into *string }
+
+// Scan implements sql.Scanner.
+func (n nullable) Scan(value any) error {
+	var s sql.NullString
+	err := s.Scan(value)
+	*n.into = s.String
+	return err
+}
+
