@@ -152,11 +152,14 @@ function urql({ http, secret, exchanges, more, close }) {
     mutate: (q, v) => answer(client.mutation(q, v)),
     subscribe: (q, variables, onData) =>
       new Promise((resolve, reject) => {
+        let last;
         const { unsubscribe } = pipe(
           client.subscription(q, { ...variables }),
           onEnd(resolve),
           listen(({ data, error }) => {
             if (error) return reject(error);
+            if (data === last) return; // urql tells the last result once more, with hasNext false, when the subscription has ended
+            last = data;
             try {
               onData(data);
             } catch (failure) {

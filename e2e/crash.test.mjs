@@ -1,0 +1,151 @@
+// kill -9 of the server in the middle of a call: what the next start finds, and what it leaves.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { graphqlWS, run as subscribe } from './clients.mjs';
+import { Output, descendants, executable, outputDocument, remains, shared, startServer, until, within } from './harness.mjs';
+
+const sentence = 'The computer was lost before the script finished.';
+
+// Prints for ever, with a child that has gone its own way and takes no SIGTERM.
+const endless = `
+import os, signal, time
+
+if os.fork() == 0:
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if os.fork() == 0:
+        time.sleep(3600)
+    os._exit(0)
+n = 0
+while True:
+    print(f"line {n}")
+    n += 1
+    time.sleep(0.005)
+`;
+
+/** The folders of runner starts below a data folder, and the cgroups that they name. */
+function starts(data) {
+  const found = [];
+  const walk = (path, depth) => {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      if (!entry.isDirectory() || depth > 4) continue;
+      const below = join(path, entry.name);
+      if (existsSync(join(below, 'bundles'))) {
+        const file = join(below, 'cgroup');
+        found.push({ folder: below, cgroup: existsSync(file) ? readFileSync(file, 'utf8') : null });
+      } else walk(below, depth + 1);
+    }
+  };
+  walk(data, 0);
+  return found;
+}
+
+function follow(t, at, call, from) {
+  const client = graphqlWS(at.ws, at.secret);
+  t.after(() => client.dispose());
+  const output = new Output(from);
+  const done = subscribe(client, outputDocument, { call: call.id, after: from?.cursor ?? null }, (data) => output.add(data.callOutput));
+  done.catch(() => {});
+  return { output, done };
+}
+
+/** A server with a call that prints for ever, killed in the middle: what was there before. */
+async function killed(t, server) {
+  const agent = await server.createAgent('crash');
+  await server.saveScript(agent, 'endless', endless);
+  await server.saveScript(agent, 'short', 'print("again")');
+  const run = await server.createRun(agent);
+  const call = await server.callScript(run, 'endless');
+  const waiting = await server.callScript(run, 'short'); // it waits for its turn
+  const { output, done } = follow(t, server, call);
+  await within(60_000, 'a part of the output', output.reaches((o) => o.sizes.STDOUT > 400));
+
+  const family = descendants(server.pid);
+  const runscs = family.filter((p) => executable(p.pid)?.endsWith('/runsc'));
+  assert.ok(runscs.length > 0, 'a runsc process runs below the server');
+  const before = starts(server.data);
+  assert.ok(before.length > 0, 'there is a folder of this start');
+  await server.signal('SIGKILL');
+  await done.catch(() => {});
+  assert.equal(output.finished, null);
+  return { agent, run, call, waiting, output, family, before };
+}
+
+test('kill -9 in the middle of a call, then the next start', { timeout: 240_000 }, async (t) => {
+  const server = await startServer({ name: 'crash, killed' });
+  let next;
+  t.after(async () => {
+    if (next?.child.exitCode === null) await next.signal('SIGTERM');
+    await server.stop();
+  });
+  const was = await killed(t, server);
+  next = await startServer({ name: 'crash, started again', data: server.data, database: server.database });
+
+  await t.test('no process, mount, cgroup or folder of the killed start is left', async () => {
+    for (const { folder, cgroup } of was.before) {
+      await until(20_000, `${folder} is gone`, () => !existsSync(folder)).catch((error) => {
+        throw new Error(`${error.message}: ${readdirSync(folder)}`);
+      });
+      if (cgroup) assert.ok(!existsSync(cgroup), `${cgroup} is gone`);
+      // The names of processes and mounts (null-netns among them) hold the folder.
+      assert.deepEqual(remains(folder, was.family), []);
+    }
+  });
+
+  const call = await next.callIs(was.call.id, ['LOST'], 60_000);
+  await t.test('the call is LOST, with its sentence', () => {
+    assert.equal(call.errorCode, 'COMPUTER_LOST');
+    assert.equal(call.text.split('\n')[0], sentence);
+    assert.equal(call.exitCode, null);
+  });
+  await t.test('its output is readable, from the start and from the cursor that a reader had', async () => {
+    const whole = follow(t, next, was.call);
+    const rest = follow(t, next, was.call, was.output);
+    for (const { output, done } of [whole, rest]) {
+      await within(30_000, 'the output', done);
+      const text = output.bytes('STDOUT').toString();
+      const lines = text.split('\n');
+      lines.pop(); // the last line may be cut
+      assert.deepEqual(lines, [...lines.keys()].map((n) => `line ${n}`));
+      assert.ok(output.sizes.STDOUT >= was.output.sizes.STDOUT, 'nothing that a reader had is lost');
+      output.prove({ STDOUT: Buffer.from(text), STDERR: Buffer.alloc(0) });
+    }
+    assert.equal(call.stdout.startsWith('line 0\nline 1\n'), true, 'the text for the model holds it, too');
+  });
+  await t.test('a call that waited has an end, too', async () => {
+    const ended = await next.callIs(was.waiting.id, ['LOST', 'SUCCEEDED', 'CANCELLED'], 60_000);
+    assert.ok(ended.text.length > 0);
+  });
+  await t.test('the run goes on, on a new computer', async () => {
+    const again = await next.callScript(was.run, 'short', {}, { wait: true });
+    assert.deepEqual([again.status, again.stdout], ['SUCCEEDED', 'again\n']);
+    await next.finishRun(was.run);
+  });
+});
+
+if (shared) {
+  test('kill -9 of one server: another one ends its call', { timeout: 240_000 }, async (t) => {
+    const server = await startServer({ name: 'crash, killed beside another' });
+    const other = await startServer({ name: 'crash, the other', beside: server });
+    t.after(async () => {
+      await other.stop();
+      await server.stop();
+    });
+    const seen = { before: null };
+    Object.assign(seen, await killed(t, server));
+    const live = follow(t, other, seen.call);
+    const call = await other.callIs(seen.call.id, ['LOST'], 90_000);
+    assert.equal(call.errorCode, 'COMPUTER_LOST');
+    await within(30_000, "the other server's stream ends", live.done);
+    assert.equal(live.output.finished.status, 'LOST');
+    const again = await other.callScript(seen.run, 'short', {}, { wait: true });
+    assert.deepEqual([again.status, again.stdout], ['SUCCEEDED', 'again\n'], 'the run goes on at the other server');
+    await other.finishRun(seen.run);
+    // What the killed server left on this machine is its own next start's to clean.
+    const next = await startServer({ name: 'crash, started beside the other', data: server.data, beside: server });
+    await next.signal('SIGTERM');
+    for (const { folder } of seen.before) assert.ok(!existsSync(folder), `${folder} is gone from ${dirname(folder)}`);
+  });
+}
