@@ -218,7 +218,7 @@ userError('the name of a tool of the system', 'agentScriptSave', save({ name: 's
 for (const [what, description] of Object.entries({ blank: ' \n', empty: '', NUL: 'a\0b' })) {
   userError(`a description: ${what}`, 'agentScriptSave', save({ description }), 'INVALID', ['input', 'description']);
 }
-userError('a description of 401 characters', 'agentScriptSave', save({ description: 'ä'.repeat(401) }), 'TOO_LARGE', [
+userError('a description of 401 characters', 'agentScriptSave', save({ description: 'ä'.repeat(401) }), 'INVALID', [
   'input',
   'description',
 ]);
@@ -228,7 +228,7 @@ for (const [what, source] of Object.entries({ blank: ' \n\t', empty: '', NUL: 'p
 for (const [what, parameters, pointer, keyword] of [
   ['a number', 5, '', 'type'],
   ['a boolean', true, '', 'type'],
-  ['of another type', { type: 'string' }, '/type', 'type'],
+  ['of another type', { type: 'string' }, '', 'type'],
   ['no type', {}, '', 'type'],
   ['properties that are none', { type: 'object', properties: 5 }, '/properties', undefined],
   ['an unknown type', { type: 'object', properties: { a: { type: 'text' } } }, '/properties/a/type', undefined],

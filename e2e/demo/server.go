@@ -185,10 +185,10 @@ func (s *server) remains() (left []string, err error) {
 		}
 	}
 	err = filepath.WalkDir(s.folder, func(path string, d fs.DirEntry, err error) error {
-		switch name := filepath.Base(filepath.Dir(path)); {
+		switch {
 		case err != nil:
 			return err
-		case name == "tmp" || d.IsDir() && (d.Name() == "rootfs" || d.Name() == "bundles"):
+		case filepath.Dir(path) == filepath.Join(s.folder, "tmp"), d.IsDir() && (d.Name() == "rootfs" || d.Name() == "bundles"):
 			left = append(left, "file "+path)
 		}
 		return nil

@@ -23,13 +23,13 @@ for order in range(1, 4001):
     returned = "yes" if random.random() < 0.06 else "no"
     price = f"{cents // 100}.{cents % 100:02}"
     fault = random.random()
-    if fault < 0.003:
+    if fault < 0.001:
         quantity = ""
-    elif fault < 0.006:
+    elif fault < 0.002:
         quantity = -quantity
-    elif fault < 0.009:
+    elif fault < 0.003:
         price = price.replace(".", ",")
         price = f'"{price}"'
-    elif fault < 0.011:
+    elif fault < 0.004:
         discount = "100"
     print(f"{order},{placed},{pick(regions)},{name},{quantity},{price},{discount},{returned}")
