@@ -119,7 +119,8 @@ func (h *Handler) prepare(
 		return nil, errs
 	}
 	now := graphql.Now()
-	oc, errs := h.exec.CreateOperationContext(context.WithValue(ctx, preparedKey{}, doc), &graphql.RawParams{
+	ctx = graphql.StartOperationTrace(context.WithValue(ctx, preparedKey{}, doc))
+	oc, errs := h.exec.CreateOperationContext(ctx, &graphql.RawParams{
 		Query: req.query, OperationName: req.operationName, Variables: variables, Extensions: req.extensions, Headers: req.headers,
 		ReadTime: graphql.TraceTiming{Start: now, End: now},
 	})
