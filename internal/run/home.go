@@ -23,6 +23,7 @@ func Home(agentID string) string { return "/home/" + agentID }
 type file struct {
 	Name      string
 	VersionID string
+	live      int // 1: not of the snapshot
 }
 
 // plan is what brings a home to what it should hold.
@@ -46,7 +47,7 @@ func planHome(holds map[string]string, should []file) plan {
 	}
 	for name, version := range holds {
 		if !wanted[name] {
-			p.remove = append(p.remove, file{name, version})
+			p.remove = append(p.remove, file{Name: name, VersionID: version})
 		}
 	}
 	slices.SortFunc(p.remove, func(a, b file) int {

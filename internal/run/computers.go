@@ -1,0 +1,265 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/scriptorium-dev/scriptorium/runner"
+)
+
+// Machine is a run on the server that owns it: the worker that does one thing of it at a time, and its computer, where there is one.
+type Machine struct {
+	RunID string
+	host  *Host
+	gone  chan struct{} // closed when the worker has ended
+
+	// Set by the worker when it has taken the run, before anything else sees them.
+	OrganizationID string
+	AgentID        *string
+	Environment    map[string]string
+	lease          Lease // its Token under Host.mu
+
+	ctx    context.Context // ends when the run is not this server's any more
+	cancel context.CancelCauseFunc
+	wakes  chan struct{}
+
+	// Under Host.mu.
+	pending  int       // calls that may wait
+	starting bool      // generations wait
+	dirty    bool      // the agent's scripts have changed
+	finished bool      // the run is
+	evicted  bool      // others need the place
+	leaving  bool      // nothing more is begun
+	idle     bool      // nothing is to do
+	idleFrom time.Time // since when
+	until    time.Time // when the lease ends
+	synced   int64     // offset of the change that the home has come to
+
+	claiming chan struct{} // a lock (one token): a call is being claimed, or current is being read
+	current  *current
+
+	// The worker's own.
+	computer   runner.Computer
+	generation int
+	files      map[string]string   // what the home holds, by our book: version ids by name
+	todo       []runner.FileChange // to be made with the next call
+	litter     string              // the last call's arguments, to be removed with the next call
+}
+
+// current is the call that runs.
+type current struct {
+	callID, scriptID string
+	stop             context.CancelCauseFunc
+}
+
+// Lease is the machine's right to its run.
+func (m *Machine) Lease() Lease { return m.lease }
+
+// Wake has the run's calls looked at: n more wait. Where this server does not own the run it takes it, when it may.
+func (h *Host) Wake(runID string, n int) {
+	h.wake(runID, func(m *Machine) { m.pending += n })
+}
+
+// wake changes what the machine has to do, making one where there is none. Nothing happens where no place is left to wait in.
+func (h *Host) wake(runID string, what func(*Machine)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := h.machines[runID]
+	if m == nil {
+		if h.stopping || !h.hasPlace() {
+			return
+		}
+		m = h.newMachine(runID)
+		h.machines[runID] = m
+		if len(h.machines)-len(h.waiting) <= h.config.MaxComputers {
+			h.work.Go(m.work)
+		} else {
+			h.waiting = append(h.waiting, m)
+			h.evict()
+		}
+	}
+	what(m)
+	m.signal()
+}
+
+// hasPlace says whether one more run can have a computer or wait for one.
+func (h *Host) hasPlace() bool {
+	return len(h.machines) < h.config.MaxComputers+h.config.MaxWaiting
+}
+
+// Admits says whether a call of the run can be taken on by this server.
+func (h *Host) Admits(runID string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.stopping && (h.machines[runID] != nil || h.hasPlace())
+}
+
+// Stopping says whether the host takes no more work.
+func (h *Host) Stopping() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stopping
+}
+
+// evict asks the machine that has been idle for longest to give its place up.
+func (h *Host) evict() {
+	var oldest *Machine
+	for _, m := range h.machines {
+		if m.idle && !m.evicted && (oldest == nil || m.idleFrom.Before(oldest.idleFrom)) {
+			oldest = m
+		}
+	}
+	if oldest != nil {
+		oldest.evicted = true
+		oldest.signal()
+	}
+}
+
+// left takes a machine that has ended out, and gives its place to the next one.
+func (h *Host) left(m *Machine) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.machines, m.RunID)
+	if len(h.waiting) > 0 {
+		next := h.waiting[0]
+		h.waiting = h.waiting[1:]
+		h.work.Go(next.work)
+	}
+	if again := m.pending > 0 || m.starting; again && !m.finished && !h.stopping && context.Cause(m.ctx) == nil {
+		h.lookSoon() // work came while it was leaving: take the run again
+	}
+}
+
+func (h *Host) newMachine(runID string) *Machine {
+	m := &Machine{
+		RunID: runID, host: h, gone: make(chan struct{}), wakes: make(chan struct{}, 1), claiming: make(chan struct{}, 1), files: map[string]string{},
+	}
+	m.ctx, m.cancel = context.WithCancelCause(h.ctx)
+	return m
+}
+
+func (m *Machine) signal() {
+	select {
+	case m.wakes <- struct{}{}:
+	default:
+	}
+}
+
+// end stops the worker and what it runs; why is told to the call.
+func (m *Machine) end(why Stop) {
+	m.cancel(why)
+	m.signal()
+}
+
+// StopCall stops a call where this server runs it.
+func (h *Host) StopCall(runID, callID string, why Stop) {
+	h.stopIf(runID, why, func(c *current) bool { return c.callID == callID })
+}
+
+func (h *Host) stopIf(runID string, why Stop, match func(*current) bool) {
+	h.mu.Lock()
+	m := h.machines[runID]
+	h.mu.Unlock()
+	if m == nil {
+		return
+	}
+	m.claiming <- struct{}{} // a call that is being claimed is there when its claim has ended
+	defer func() { <-m.claiming }()
+	if c := m.current; c != nil && match(c) {
+		c.stop(why)
+	}
+}
+
+// Claim runs claim, which claims a call in the database and answers its id and script. It answers the context that the call is to run
+// in, and what is to be called at its end. With an empty id there is no call. A call that is stopped while it is being claimed is stopped
+// right after.
+func (m *Machine) Claim(claim func(ctx context.Context) (callID, scriptID string, err error)) (ctx context.Context, done func(), callID string, err error) {
+	m.claiming <- struct{}{}
+	defer func() { <-m.claiming }()
+	callID, scriptID, err := claim(m.ctx)
+	if err != nil || callID == "" {
+		return nil, nil, "", err
+	}
+	ctx, stop := context.WithCancelCause(m.ctx)
+	m.current = &current{callID, scriptID, stop}
+	return ctx, func() {
+		m.claiming <- struct{}{}
+		m.current = nil
+		<-m.claiming
+		stop(nil)
+	}, callID, nil
+}
+
+// Claimed counts a call down that was waited for; with none, all that were known of when it was looked for.
+func (m *Machine) claimed(before int, ran bool) {
+	m.host.mu.Lock()
+	defer m.host.mu.Unlock()
+	if ran {
+		before = 1
+	}
+	m.pending = max(m.pending-before, 0)
+}
+
+// Dir is where the run's calls start, and their HOME.
+func (m *Machine) Dir() string {
+	if m.AgentID == nil {
+		return Workspace
+	}
+	return Home(*m.AgentID)
+}
+
+// Call runs a program on the computer, after the file changes that were still to be made. A computer that is lost or that could not
+// take the files is given up: the next call gets a new one.
+func (m *Machine) Call(ctx context.Context, c runner.Call, sink runner.Sink) (runner.Result, error) {
+	c.Files = append(m.todo, c.Files...)
+	res, err := m.computer.Call(ctx, c, sink)
+	if err == nil {
+		m.todo = nil
+	}
+	if (err != nil && ctx.Err() == nil) || res.Reason == runner.ReasonMemory {
+		m.drop()
+	}
+	return res, err
+}
+
+// ScriptChanges are the file changes that bring a version of a script into the home, none where it is there by our book. done notes that they
+// have been made.
+func (m *Machine) ScriptChanges(ctx context.Context, name, versionID string) (changes []runner.FileChange, done func(), err error) {
+	if m.files[name] == versionID {
+		return nil, func() {}, nil
+	}
+	sources, err := readSources(ctx, m.host.db, m.OrganizationID, []string{versionID})
+	if err != nil {
+		return nil, nil, err
+	}
+	source, ok := sources[versionID]
+	if !ok {
+		return nil, nil, fmt.Errorf("run: there is no version %s", versionID)
+	}
+	return []runner.FileChange{ScriptFile(m.Dir(), name, source)}, func() { m.files[name] = versionID }, nil
+}
+
+// Litter removes what the call before left in its folder, and notes what this one will.
+func (m *Machine) Litter(path string) []runner.FileChange {
+	before := m.litter
+	m.litter = path
+	if before == "" {
+		return nil
+	}
+	return []runner.FileChange{{Op: runner.FileRemove, Path: before}}
+}
+
+// drop gives the computer up.
+func (m *Machine) drop() {
+	if m.computer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), patience)
+	defer cancel()
+	if err := m.computer.Close(ctx); err != nil {
+		m.host.log.Warn("a computer could not be removed", "run", m.RunID, "error", err)
+	}
+	m.computer, m.todo, m.litter = nil, nil, ""
+	clear(m.files)
+}
