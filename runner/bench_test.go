@@ -11,7 +11,8 @@ import (
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
 )
 
-// Bars: a median beside what it is compared with, measured in turns in one run. Read the ratios: milliseconds drift.
+// Bars: the lower quartile (the machine may be busy) beside that of what it is compared with, measured in turns in one
+// run. Read the ratios: milliseconds drift.
 const (
 	barFirstCall = 1.25 // a computer made for it and its first call / a bare `runsc run` of the same program on the same root
 	barWarmCall  = 1.25 // a further call on it / the host's own python3
@@ -19,13 +20,13 @@ const (
 
 const benchSource = "import sys\nprint('hello', len(sys.stdin.read()))\n"
 
-func median(d []time.Duration) time.Duration {
+func quartile(d []time.Duration) time.Duration {
 	slices.Sort(d)
-	return d[len(d)/2]
+	return d[len(d)/4]
 }
 
 func report(b *testing.B, what string, ours, theirs []time.Duration, bar float64) {
-	o, t := median(ours), median(theirs)
+	o, t := quartile(ours), quartile(theirs)
 	ratio := float64(o) / float64(t)
 	b.ReportMetric(float64(o)/1e6, "ms")
 	b.ReportMetric(float64(t)/1e6, "ms-compared")

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == testServer {
 		serveForATest(os.Args[2], os.Args[3])
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/scriptorium-dev/scriptorium/runner.(*spawner).start.func1.1"))
+	goleak.VerifyTestMain(m)
 }
 
 // runsc is the binary under test: SCRIPTORIUM_RUNSC, or bin/runsc of the module.

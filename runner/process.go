@@ -271,15 +271,11 @@ func dial(cfg Config) (*link, error) {
 	// A group of its own: what is typed at the server's terminal is the server's. The socket's end is what ends it; should
 	// that ever not be enough, the kernel's word that its parent died is.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := spawn.start(cmd, nil); err != nil {
-		return nil, errors.Join(err, w.conn.Close())
-	}
 	l := &link{wire: w, cmd: cmd, gone: make(chan struct{}), exited: make(chan struct{}),
 		pending: map[uint64]chan response{}, computers: map[string]*computer{}}
-	go func() {
-		_ = cmd.Wait()
-		close(l.exited)
-	}()
+	if err := spawn(cmd, nil, func() { close(l.exited) }); err != nil {
+		return nil, errors.Join(err, w.conn.Close())
+	}
 	go l.read()
 	return l, nil
 }
