@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net"
+	neturl "net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/event/eventtest"
@@ -85,11 +84,13 @@ func TestRedisHangs(t *testing.T) {
 func TestRedisSilent(t *testing.T) {
 	t.Parallel()
 	url, prefix := eventtest.Redis(t)
-	target, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
+	network, address := "tcp", ""
+	if path, ok := strings.CutPrefix(url, "unix://"); ok {
+		network, address = "unix", path
+	} else if u, err := neturl.Parse(url); err == nil {
+		address = u.Host
 	}
-	wall := newFirewall(t, target.Network, target.Addr)
+	wall := newFirewall(t, network, address)
 	there, err := event.NewRedisWithSilence("unix://"+wall.path, prefix, 50*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
