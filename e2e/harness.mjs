@@ -157,7 +157,7 @@ class Server {
   }
 
   /** Sends a signal and waits for the end. */
-  async signal(name, ms = 45_000) {
+  async signal(name, ms = 90_000) {
     this.child.kill(name);
     return within(ms, `the server ends after ${name}`, this.exited);
   }

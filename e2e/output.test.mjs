@@ -188,7 +188,7 @@ test('a reader that stops reading delays nobody and loses nothing', { timeout: 2
   await server.finishRun(run);
 });
 
-test('1012 at shutdown, then the rest from the next server', { timeout: 120_000 }, async (t) => {
+test('1012 at shutdown, then the rest from the next server', { timeout: 240_000 }, async (t) => {
   const own = await startServer({ name: 'output, stopped in the middle' });
   let next;
   t.after(async () => {
@@ -206,7 +206,7 @@ test('1012 at shutdown, then the rest from the next server', { timeout: 120_000 
     () => null,
     (e) => e,
   );
-  await within(45_000, 'the server ends', own.exited);
+  await within(90_000, 'the server ends', own.exited);
   if (!output.finished) assert.equal(error?.code, 1012, `the stream ends with 1012, or with the call: ${error?.message}`);
 
   next = await startServer({ name: 'output, started again', data: own.data, database: own.database });
