@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/scriptorium-dev/scriptorium/e2e/client"
+)
+
+// limit is the most time that everything may take.
+const limit = 2 * time.Minute
+
+func main() {
+	bin := flag.String("bin", "bin", "the `folder` of scriptorium and runsc")
+	flag.Parse()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *bin); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		cancel()
+		os.Exit(1)
+	}
+}
+
+// run starts a server, measures it, prints the table, and answers an error where a row is past its bar.
+func run(ctx context.Context, bin string) (err error) {
+	b, err := start(ctx, bin)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	fmt.Printf("%s on %d processors; each pair is measured in turns, and medians are compared.\n\n", runtime.GOARCH, runtime.NumCPU())
+	var t table
+	for _, measure := range []func(context.Context) ([]row, error){b.firstCall, b.warmCall, b.delay, b.stream} {
+		rows, err := measure(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				err = fmt.Errorf("not done within %s, or interrupted: %w", limit, err)
+			}
+			return fmt.Errorf("%w\nthe end of the server's log:\n%s", err, b.server.Log())
+		}
+		t = append(t, rows...)
+	}
+	if err := t.print(os.Stdout); err != nil {
+		return err
+	}
+	return t.pastBars()
+}
+
+// bench is what all measurements share.
+type bench struct {
+	server *client.Server
+	agent  string
+	runsc  string // absolute path
+	python string // absolute path of the host's own
+	folder string // for what bare sandboxes need
+}
+
+// start starts the server, and keeps an agent with the programs.
+func start(ctx context.Context, bin string) (*bench, error) {
+	b := &bench{}
+	var err error
+	if b.runsc, err = filepath.Abs(filepath.Join(bin, "runsc")); err != nil {
+		return nil, err
+	}
+	for _, path := range []string{b.runsc, filepath.Join(bin, "scriptorium")} {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("%s is missing: run make build", path)
+		}
+	}
+	if b.python, err = exec.LookPath("python3"); err != nil {
+		return nil, fmt.Errorf("python3 is needed: %w", err)
+	}
+	if b.folder, err = os.MkdirTemp("", "scriptorium-bench-"); err != nil {
+		return nil, err
+	}
+	if b.server, err = client.Start(ctx, filepath.Join(bin, "scriptorium")); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(b.folder))
+	}
+	if err := b.saveScripts(ctx); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func (b *bench) close() error {
+	return errors.Join(b.server.Stop(), os.RemoveAll(b.folder))
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// sample holds durations of one kind.
+type sample []time.Duration
+
+// ms is the value that a part p (0 to 1) of the sample does not pass, in milliseconds.
+func (s sample) ms(p float64) float64 {
+	sorted := slices.Sorted(slices.Values(s))
+	i := int(math.Ceil(p*float64(len(sorted)))) - 1
+	return float64(sorted[max(i, 0)]) / float64(time.Millisecond)
+}
+
+// timed adds the time that f takes.
+func (s *sample) timed(f func() error) error {
+	began := time.Now()
+	err := f()
+	*s = append(*s, time.Since(began))
+	return err
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// row is one comparison.
+type row struct {
+	what, ours, reference string
+	// result is what is compared with the bar, and said as words: "1.03" or "+0.4 ms".
+	value  float64
+	result string
+	// bar is the most that value may be; 0: shown only.
+	bar      float64
+	barWords string
+}
+
+func (r row) past() bool { return r.bar > 0 && r.value > r.bar }
+
+// ratio is a row of two durations in milliseconds, or of two of any kind, the smaller the better.
+func ratio(what string, ours, reference, bar float64, unit string) row {
+	r := row{what: what, value: ours / reference, bar: bar,
+		ours: fmt.Sprintf("%.1f %s", ours, unit), reference: fmt.Sprintf("%.1f %s", reference, unit)}
+	r.result = fmt.Sprintf("%.2f", r.value)
+	if bar > 0 {
+		r.barWords = fmt.Sprintf("%.2f", bar)
+	}
+	return r
+}
+
+// more is a row of two durations in milliseconds whose difference counts.
+func more(what string, ours, reference, bar float64) row {
+	r := row{what: what, value: ours - reference, bar: bar, ours: fmt.Sprintf("%.1f ms", ours), reference: fmt.Sprintf("%.1f ms", reference)}
+	r.result = fmt.Sprintf("%+.1f ms", r.value)
+	if bar > 0 {
+		r.barWords = fmt.Sprintf("%+.0f ms", bar)
+	}
+	return r
+}
+
+type table []row
+
+func (t table) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "what\tours\treference\tratio\tbar\tok")
+	for _, r := range t {
+		ok := "ok"
+		switch {
+		case r.past():
+			ok = "PAST THE BAR"
+		case r.bar == 0:
+			ok = "shown"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.what, r.ours, r.reference, r.result, r.barWords, ok)
+	}
+	return w.Flush()
+}
+
+// pastBars is an error that names the rows past their bars.
+func (t table) pastBars() error {
+	var names []string
+	for _, r := range t {
+		if r.past() {
+			names = append(names, r.what+": "+r.result+", bar "+r.barWords)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("past the bar:\n  %s", strings.Join(names, "\n  "))
+}
