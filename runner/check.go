@@ -17,6 +17,8 @@ const (
 	maxArgBytes = 128 << 10
 	// maxArgsBytes bounds arguments and environment together: what Linux takes for execve.
 	maxArgsBytes = 2 << 20
+	// minMemory is what the init needs for itself.
+	minMemory = 64 << 20
 )
 
 // CheckSpec says why no computer would be made of it; the error wraps ErrInvalid.
@@ -29,7 +31,10 @@ func CheckSpec(s Spec) error {
 			return fmt.Errorf("%w: id %q", ErrInvalid, s.ID)
 		}
 	}
-	if s.MemoryBytes < 0 || s.WorkspaceBytes < 0 || s.HomeBytes < 0 || s.TmpBytes < 0 || s.Processes < 0 {
+	if s.MemoryBytes != 0 && s.MemoryBytes < minMemory {
+		return fmt.Errorf("%w: memory below %d bytes", ErrInvalid, minMemory)
+	}
+	if s.WorkspaceBytes < 0 || s.HomeBytes < 0 || s.TmpBytes < 0 || s.Processes < 0 {
 		return fmt.Errorf("%w: a size below 0", ErrInvalid)
 	}
 	return nil

@@ -44,6 +44,7 @@ func Main(args []string) int {
 	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, quit: make(chan struct{})}
 	if err := h.open(*runsc, *state); err != nil {
 		h.broken = err
+		log.Error("no computer can be made", "error", err)
 	}
 	h.serve()
 	if err := h.close(); err != nil {

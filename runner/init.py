@@ -213,6 +213,29 @@ def _changes(num, data, some, work):
     return None
 
 
+def _rehearse():
+    """Does what a request will have done, to no effect: pages written now need not be copied then, which costs much here.
+    Not before a computer's first call, which is waited for."""
+    try:
+        fd = _folder(b"/tmp", False)
+        _write(fd, b".scriptorium-try", b"x", 0o444, 0, 0)
+        _remove(b".scriptorium-try", fd)
+        os.close(fd)
+    except OSError:  # full
+        pass
+    num, data, some = _reader(b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")
+    some()
+    _script([b"python3", b"/.scriptorium/streams.py"], dict(_SAME), _which(b"python3", {}))
+    os.environ["A"] = "b"
+    os.environ.clear()
+    argv, orig = sys.argv[:], sys.orig_argv[:]
+    main = sys.modules["__main__"]
+    _prepare([b"python3", b"/.scriptorium/streams.py"], None)
+    exec(compile("import sys\nx = [str(i) for i in range(3)]\n", "main.py", "exec"), sys.modules["__main__"].__dict__)
+    sys.modules["__main__"] = main
+    sys.argv[:], sys.orig_argv[:], sys.path[:] = argv, orig, _BASE
+
+
 def _next():
     """The process forked ahead: does file requests as root, and comes back, as the programs' user, as a program."""
     _signal.set_wakeup_fd(-1)
@@ -220,6 +243,8 @@ def _next():
     for fd in _wake_r, _wake_w, _CONTROL:
         os.close(fd)
     os.setsid()
+    if not _first:
+        _rehearse()
     work = _work
     work.send(b"n%d" % os.getpid())
     while True:
@@ -458,6 +483,7 @@ if type(sys.stdout.buffer).__module__ == "_io":  # else an interpreter's own sta
 os.environ.clear()
 gc.freeze()
 _done = None
+_first = True
 while _done is None:
     _pid = os.fork()
     if _pid == 0:
@@ -469,6 +495,7 @@ while _done is None:
         break
     _status, _total = _watch(_pid)
     _left = _sweep(_total)
+    _first = False
     _control.send(b"x%d %d %d %d %d" % (_pid, _status, _total[0] * 1e6, _total[1], _left))
 
 # Only a program comes here, as its user, with no descriptor but its three.

@@ -77,7 +77,7 @@ const ScriptUser = 1000
 type Spec struct {
 	// ID is unique among the runner's computers: 1 to 64 of [a-z0-9_].
 	ID string
-	// MemoryBytes bounds the whole sandbox (with a cgroup) and each process's address space.
+	// MemoryBytes bounds the whole sandbox (with a cgroup) and each process's address space; at least 64 MiB.
 	MemoryBytes int64
 	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp.
 	WorkspaceBytes, HomeBytes, TmpBytes int64
