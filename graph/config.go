@@ -143,7 +143,10 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		h.force(ErrStopping)
-		<-done // every wait below has a deadline, so this ends
+		select { // what listens to its context ends now; what does not is left alone
+		case <-done:
+		case <-time.After(h.timing.Slow):
+		}
 		return ctx.Err()
 	}
 }

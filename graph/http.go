@@ -229,9 +229,12 @@ func (h *Handler) writeStatus(w http.ResponseWriter, status int, media string, r
 	}
 	w.Header().Set("Content-Type", media+"; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.timing.Slow + h.timing.Farewell))
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(h.timing.Slow + h.timing.Farewell))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
+	_ = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{}) // it is the connection's, which may serve more requests
 }
 
 // recheck reports whether the caller's key is still good. Where that cannot be told, it is.
@@ -239,7 +242,7 @@ func (h *Handler) recheck(ctx context.Context, who caller) bool {
 	if who.authorization == "" {
 		return true
 	}
-	_, err := h.authenticate(ctx, who.authorization)
+	_, err := h.lookUp(ctx, who.authorization)
 	p, ok := errors.AsType[*fault.Problem](err)
 	return !ok || p.Code != fault.Unauthenticated
 }

@@ -39,6 +39,8 @@ type Limits struct {
 	Time time.Duration
 	// SocketOperations is the most operations under way on one socket.
 	SocketOperations int
+	// SocketPayload is how many bytes the subscribe messages of the operations under way on one socket may have together.
+	SocketPayload int
 	// SocketQueue is how many bytes may wait for one socket; operations wait in turn.
 	SocketQueue int
 	// DocumentCache is how many bytes of checked documents are kept for the next request.
@@ -48,7 +50,7 @@ type Limits struct {
 // DefaultLimits are the limits that the API promises.
 var DefaultLimits = Limits{
 	Body: 1 << 20, Document: 64 << 10, Tokens: 4000, SameName: 200, Aliases: 100, RootFields: 20, Depth: 15, Fragments: 200,
-	Directives: 200, ValueDepth: input.MaxDepth, Complexity: 10_000, Time: 30 * time.Second, SocketOperations: 100, SocketQueue: 256 << 10,
+	Directives: 200, ValueDepth: input.MaxDepth, Complexity: 10_000, Time: 30 * time.Second, SocketOperations: 100, SocketPayload: 4 << 20, SocketQueue: 256 << 10,
 	DocumentCache: 4 << 20,
 }
 
@@ -64,7 +66,7 @@ func (l Limits) withDefaults() Limits {
 	for _, f := range []struct{ value, other *int }{
 		{&l.Body, &d.Body}, {&l.Document, &d.Document}, {&l.Tokens, &d.Tokens}, {&l.SameName, &d.SameName}, {&l.Aliases, &d.Aliases},
 		{&l.RootFields, &d.RootFields}, {&l.Depth, &d.Depth}, {&l.Fragments, &d.Fragments}, {&l.Directives, &d.Directives},
-		{&l.ValueDepth, &d.ValueDepth}, {&l.Complexity, &d.Complexity}, {&l.SocketOperations, &d.SocketOperations},
+		{&l.ValueDepth, &d.ValueDepth}, {&l.Complexity, &d.Complexity}, {&l.SocketOperations, &d.SocketOperations}, {&l.SocketPayload, &d.SocketPayload},
 		{&l.SocketQueue, &d.SocketQueue}, {&l.DocumentCache, &d.DocumentCache},
 	} {
 		if *f.value <= 0 {

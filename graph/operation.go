@@ -27,12 +27,22 @@ func (h *Handler) identify(ctx context.Context, authorization string) (context.C
 	if authorization == "" {
 		return ctx, who, nil
 	}
-	known, err := h.authenticate(ctx, authorization)
+	known, err := h.lookUp(ctx, authorization)
 	if err != nil {
 		return ctx, who, gqlerror.Wrap(err)
 	}
 	who.known = true
 	return known, who, nil
+}
+
+// lookUp calls Config.Authenticate; a panic in it is an error.
+func (h *Handler) lookUp(ctx context.Context, authorization string) (known context.Context, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			known, err = ctx, recovered(ctx, p)
+		}
+	}()
+	return h.authenticate(ctx, authorization)
 }
 
 // choose checks a request's document and answers it with the operation that is asked for.

@@ -32,6 +32,9 @@ func (h *Handler) openEvents(w http.ResponseWriter) *eventStream {
 	return s
 }
 
+// close takes the deadline back: it is the connection's, which may serve more requests.
+func (s *eventStream) close() { _ = s.control.SetWriteDeadline(time.Time{}) }
+
 // write sends bytes at once.
 func (s *eventStream) write(b []byte) error {
 	_ = s.control.SetWriteDeadline(time.Now().Add(s.slow))
@@ -86,7 +89,9 @@ func (h *Handler) serveEvents(
 		h.writeStatus(w, http.StatusUnauthorized, mediaGQL, resp)
 		return
 	}
-	h.openEvents(w).last(resp)
+	s := h.openEvents(w)
+	defer s.close()
+	s.last(resp)
 }
 
 // streamed is one answer on its way to an event stream.
@@ -105,6 +110,7 @@ func (h *Handler) stream(w http.ResponseWriter, client context.Context, who call
 	answers := make(chan streamed)
 	go h.produce(ctx, oc, answers)
 	s := h.openEvents(w)
+	defer s.close()
 	done := h.pump(s, client, who, answers)
 	if oc.Operation.Operation == ast.Subscription {
 		// Ended by the server, by the client, or by a source that broke: the client comes back.

@@ -33,6 +33,7 @@ const (
 	closeDuplicateID  = 4409
 	closeSlowReader   = 4413 // a message was not taken in time; go on from the last cursor
 	closeSecondInit   = 4429
+	closeInternal     = 4500
 	closeReasonLength = 123 // bytes, by RFC 6455
 )
 
@@ -54,6 +55,7 @@ type socket struct {
 	draining      bool
 	byID          map[string]*socketOperation
 	running       int // operations whose goroutine has not ended, also completed ones
+	payload       int // bytes of their subscribe messages
 	work          sync.WaitGroup
 }
 
@@ -290,7 +292,7 @@ func (s *socket) readLoop() {
 		case kind != websocket.TextMessage:
 			s.end(closeBadMessage, "Messages are text")
 		default:
-			s.receive(b)
+			s.guard(func() { s.receive(b) })
 		}
 	}
 }

@@ -24,6 +24,8 @@ type socketOperation struct {
 	cancel context.CancelFunc
 	// done says that the client has completed it: nothing more is sent.
 	done atomic.Bool
+	// size is what it takes of Limits.SocketPayload.
+	size int
 }
 
 // envelope is a message of the protocol.
@@ -97,6 +99,17 @@ func (s *socket) receive(b []byte) {
 	}
 }
 
+// guard ends the socket where f panics: what state it left is not known.
+func (s *socket) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := s.h.present(withRequestID(s.ctx), recovered(s.ctx, p))
+			s.end(closeInternal, err.Message)
+		}
+	}()
+	f()
+}
+
 // init answers connection_init: with the acknowledgement, or the end of a socket without a good key.
 func (s *socket) init(m envelope) {
 	if s.isAcked() {
@@ -149,12 +162,15 @@ func (s *socket) subscribe(m envelope) {
 		s.end(closeBadMessage, "Invalid message: subscribe needs an id, and a payload with a query")
 		return
 	}
-	op, err := s.begin(m.id)
+	op, err := s.begin(m)
 	if err != nil {
 		s.refuse(&socketOperation{id: m.id, ctx: s.ctx}, s.h.presented(withRequestID(s.ctx), gqlerror.List{err}).Errors)
 	}
 	if op != nil {
-		go s.run(op, m.payload)
+		go func() {
+			defer s.finish(op)
+			s.guard(func() { s.run(op, m.payload) })
+		}()
 	}
 }
 
@@ -169,22 +185,25 @@ func hasQuery(payload []byte) bool {
 }
 
 // begin enters an operation, or answers why it cannot be; neither where the socket is at its end.
-func (s *socket) begin(id string) (*socketOperation, *gqlerror.Error) {
+func (s *socket) begin(m envelope) (*socketOperation, *gqlerror.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.draining || s.ctx.Err() != nil:
 		return nil, nil
-	case s.byID[id] != nil:
-		s.end(closeDuplicateID, fmt.Sprintf("Subscriber for %s already exists", id))
+	case s.byID[m.id] != nil:
+		s.end(closeDuplicateID, fmt.Sprintf("Subscriber for %s already exists", m.id))
 		return nil, nil
 	case s.running >= s.h.limits.SocketOperations:
 		return nil, exceeded("the number of operations under way on a socket", s.h.limits.SocketOperations)
+	case s.payload+len(m.payload) > s.h.limits.SocketPayload:
+		return nil, exceeded("the length in bytes of the operations under way on a socket", s.h.limits.SocketPayload)
 	}
-	op := &socketOperation{id: id}
+	op := &socketOperation{id: m.id, size: len(m.payload)}
 	op.ctx, op.cancel = context.WithCancel(withRequestID(s.ctx))
-	s.byID[id] = op
+	s.byID[m.id] = op
 	s.running++
+	s.payload += op.size
 	s.work.Add(1)
 	return op, nil
 }
@@ -204,6 +223,7 @@ func (s *socket) finish(op *socketOperation) {
 	s.forget(op)
 	s.mu.Lock()
 	s.running--
+	s.payload -= op.size
 	last := s.draining && s.running == 0
 	s.mu.Unlock()
 	if last {
@@ -234,7 +254,6 @@ func (s *socket) refuse(op *socketOperation, errs gqlerror.List) {
 
 // run executes an operation and sends its answers.
 func (s *socket) run(op *socketOperation, payload []byte) {
-	defer s.finish(op)
 	s.mu.Lock()
 	authorization := s.authorization
 	s.mu.Unlock()

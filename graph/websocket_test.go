@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/gorilla/websocket"
 
 	"github.com/scriptorium-dev/scriptorium/graph"
@@ -473,6 +474,77 @@ func TestSocketOperationLimit(t *testing.T) {
 	}
 	c.subscribe("3", output)
 	c.expectError("3", "LIMIT_EXCEEDED", "on a socket is limited to 3")
+}
+
+func TestSocketPayloadLimit(t *testing.T) {
+	t.Parallel()
+	payload := body(output)
+	e := start(t, func(e *edge, c *graph.Config) {
+		c.Limits.SocketPayload = 2 * len(payload)
+		e.output = func(ctx context.Context, _ *string) (<-chan call.OutputEvent, error) {
+			out := make(chan call.OutputEvent)
+			context.AfterFunc(ctx, func() { close(out) })
+			return out, nil
+		}
+	})
+	c := e.open()
+	c.subscribe("1", output)
+	c.subscribe("2", output)
+	c.subscribe("3", "{__typename}")
+	c.expectError("3", "LIMIT_EXCEEDED", fmt.Sprintf("on a socket is limited to %d", 2*len(payload)))
+	c.say(`{"type":"complete","id":"1"}`)
+	for { // it is given back when the operation has ended
+		c.subscribe("3", "{__typename}")
+		if strings.Contains(c.hear(), `"next"`) {
+			return
+		}
+	}
+}
+
+func TestSocketPanics(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"Bearer init", "Bearer run"} {
+		var calls atomic.Int64
+		e := start(t, func(e *edge, c *graph.Config) {
+			c.Authenticate = func(ctx context.Context, authorization string) (context.Context, error) {
+				if calls.Add(1) == 1 && authorization == "Bearer run" {
+					return ctx, nil
+				}
+				panic("secret detail")
+			}
+		})
+		c := e.dial(subprotocol)
+		c.say(`{"type":"connection_init","payload":{"Authorization":"` + when + `"}}`)
+		if when == "Bearer init" {
+			c.expectClose(1013, "internal error")
+		} else {
+			c.expect(`{"type":"connection_ack"}`)
+			c.subscribe("1", "{__typename}")
+			c.expectError("1", "INTERNAL", "internal error")
+		}
+		if !strings.Contains(e.logs.String(), "secret detail") {
+			t.Fatal(e.logs)
+		}
+	}
+}
+
+// TestPanicInTheEdge shows that a mistake of the edge's own, or of what it is given, ends a request or a socket, not the process.
+func TestPanicInTheEdge(t *testing.T) {
+	t.Parallel()
+	e := start(t, func(e *edge, c *graph.Config) {
+		c.Timeout = func(*graphql.OperationContext) time.Duration { panic("secret detail") }
+	})
+	c := e.open()
+	c.subscribe("1", "{__typename}")
+	c.expectClose(4500, "internal error")
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		if r := e.ask("{__typename}", "Accept", accept); r.status != 500 || r.code() != "INTERNAL" {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+	}
+	if n := strings.Count(e.logs.String(), "secret detail"); n != 3 {
+		t.Fatalf("logged %d times", n)
+	}
 }
 
 func TestSocketMessageLimit(t *testing.T) {
