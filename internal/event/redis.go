@@ -69,6 +69,7 @@ func newRedis(url, prefix string, silence time.Duration) (*Redis, error) {
 	options.ReadTimeout = redisPatience
 	options.WriteTimeout = redisPatience
 	options.MaxRetries = 1 // a connection of the pool may be a dead one; beyond that, who asks decides
+	options.DialerRetries = 1
 	options.ContextTimeoutEnabled = true
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -157,6 +157,26 @@ func TestCursors(t *testing.T) {
 	})
 }
 
+// TestOneFeed has two streams of one feed, which remembers where it read last.
+func TestOneFeed(t *testing.T) {
+	each(t, func(t *testing.T, here, there *Log) {
+		r := &row{}
+		w := begin(t, here, "c")
+		for i := range 200 {
+			write(t, w, Stream(1+i%2), "x")
+		}
+		s := finish(t, w, r)
+		feed := there.Feed("c", r.get)
+		for range 2 {
+			g, err := follow(t.Context(), eventtest.Open(t, there.options.Bus, feed, event.Beginning(), event.Options{}), -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proves(t, g, s)
+		}
+	})
+}
+
 func TestNothingPrinted(t *testing.T) {
 	each(t, func(t *testing.T, here, there *Log) {
 		r := &row{}
@@ -454,6 +474,36 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// TestRecoverNonsense: what is whole and yet cannot be the next chunk ends the log.
+func TestRecoverNonsense(t *testing.T) {
+	t.Parallel()
+	first := Chunk{Stream: Stdout, Data: []byte("abc")}
+	for name, second := range map[string]Chunk{
+		"hole":         {Stream: Stdout, Offset: 4, Data: []byte("x")},
+		"again":        {Stream: Stdout, Offset: 0, Data: []byte("x")},
+		"other stream": {Stream: Stderr, Offset: 3, Data: []byte("x")},
+		"no stream":    {Stream: 3, Offset: 3, Data: []byte("x")},
+	} {
+		text := []byte(spoolMagic)
+		for i, c := range []Chunk{first, second} {
+			frame, _ := newFrame(int64(i+1), c)
+			text = append(text, frame...)
+		}
+		s, size, err := scan(bytes.NewReader(text))
+		if err != nil || s.Chunks != 1 || s.Stdout.Bytes != 3 || size != int64(len(spoolMagic)+frameHeader+chunkHeader+3) {
+			t.Errorf("%s: %d chunks, %d bytes, size %d, %v", name, s.Chunks, s.Stdout.Bytes, size, err)
+		}
+	}
+	for at := range frameHeader + chunkHeader + 3 {
+		frame, _ := newFrame(1, first)
+		frame[at] ^= 0x10
+		s, _, err := scan(bytes.NewReader(append([]byte(spoolMagic), frame...)))
+		if err != nil || s.Chunks != 0 {
+			t.Errorf("a flipped bit in byte %d is not noticed", at)
+		}
+	}
+}
+
 // TestRescue: another server makes the blob of a call whose server is gone, from what Redis has.
 func TestRescue(t *testing.T) {
 	t.Parallel()
@@ -562,6 +612,37 @@ func BenchmarkReplay(b *testing.B) {
 			b.SetBytes(DefaultBound)
 			for b.Loop() {
 				everything(b, l, "c", r)
+			}
+		})
+	}
+}
+
+// BenchmarkPrintToSubscriber is the delay from a program's write, after silence, to a subscriber on this and on another server.
+func BenchmarkPrintToSubscriber(b *testing.B) {
+	for name, connect := range map[string]func(testing.TB) (here, there event.Bus){
+		"memory": func(testing.TB) (event.Bus, event.Bus) { m := event.NewMemory(); return m, m },
+		"redis": func(t testing.TB) (event.Bus, event.Bus) {
+			url, prefix := eventtest.Redis(t)
+			return eventtest.NewRedis(t, url, prefix), eventtest.NewRedis(t, url, prefix)
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			one, two := connect(b)
+			blobs := memoryBlobs(b)
+			here, there := server(b, one, blobs, 1<<40), server(b, two, blobs, 1<<40)
+			w := begin(b, here, "c")
+			s := open(b, there, "c", &row{}, event.Beginning())
+			line := []byte("a line of output\n")
+			for b.Loop() {
+				w.mu.Lock()
+				w.cutAt = time.Time{} // it was silent
+				w.mu.Unlock()
+				if err := w.Write(Stdout, line); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.Next(b.Context()); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}
