@@ -2,26 +2,34 @@ package agent
 
 import (
 	"context"
+	"errors"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 )
 
 // ByIDs answers the organization's agents with these ids, without deleted ones, in one statement.
 func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Agent, error) {
-	return byIDs(ctx, s.db.Read(), organizationID, ids, false)
+	return byIDs(ctx, s.db.Read(), organizationID, id.Only(id.Agent, ids), false)
 }
 
 // KeptByIDs is ByIDs with deleted agents: for what history still shows of them.
 func (s *Service) KeptByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Agent, error) {
-	return byIDs(ctx, s.db.Read(), organizationID, ids, true)
+	return byIDs(ctx, s.db.Read(), organizationID, id.Only(id.Agent, ids), true)
 }
 
 // Page answers a page of the organization's agents, oldest first.
 func (s *Service) Page(ctx context.Context, organizationID string, args page.Args) (*page.Connection[*Agent], error) {
 	const order = "agents"
-	w, err := args.Window(order)
+	w, err := args.WindowOf(order, func(cursor string) (string, error) {
+		key, err := page.Decode(order, cursor)
+		if err == nil && !id.Is(id.Agent, key) {
+			err = errors.New("the cursor holds no agent's id")
+		}
+		return key, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +45,12 @@ func (s *Service) Page(ctx context.Context, organizationID string, args page.Arg
 // Lock answers the agent and locks its set of scripts until the transaction ends: the same cap, the same names, the same numbers for
 // whoever holds it. NOT_FOUND at input.agent where there is no such agent.
 func (s *Service) Lock(ctx context.Context, tx *database.Tx, organizationID, agentID string) (*Agent, error) {
-	a, err := lock(ctx, tx, organizationID, agentID)
-	if err != nil {
-		return nil, err
+	var a *Agent
+	if id.Is(id.Agent, agentID) {
+		var err error
+		if a, err = lock(ctx, tx, organizationID, agentID); err != nil {
+			return nil, err
+		}
 	}
 	if a == nil {
 		return nil, fault.Plain(fault.NotFound, "input.agent", "input.agent: there is no such agent")

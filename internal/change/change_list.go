@@ -6,7 +6,9 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
+	"github.com/scriptorium-dev/scriptorium/internal/text"
 )
 
 // Log answers a page of an organization's changes, or of one agent's, oldest first. Its endCursor is never null: on an empty page it
@@ -15,6 +17,9 @@ func (s *Service) Log(ctx context.Context, organizationID string, agentID *strin
 	w, err := window(organizationID, args)
 	if err != nil {
 		return nil, err
+	}
+	if agentID != nil && !id.Is(id.Agent, *agentID) {
+		agentID = new(string) // nobody's
 	}
 	rows, head, err := readLog(ctx, s.db, organizationID, agentID, w)
 	if err != nil {
@@ -37,6 +42,9 @@ func (s *Service) History(ctx context.Context, organizationID string, agentIDs [
 	if err != nil {
 		return nil, err
 	}
+	if script != nil && text.Storable("script", *script) != nil {
+		script = new(string) // no script's name
+	}
 	rows, head, err := readHistories(ctx, s.db, organizationID, agentIDs, script, w)
 	if err != nil {
 		return nil, err
@@ -56,7 +64,7 @@ func (s *Service) History(ctx context.Context, organizationID string, agentIDs [
 
 // ByIDs answers the changes with these ids, in one statement.
 func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Change, error) {
-	rows, err := readByIDs(ctx, s.db, organizationID, ids)
+	rows, err := readByIDs(ctx, s.db, organizationID, id.Only(id.Change, ids))
 	if err != nil {
 		return nil, err
 	}

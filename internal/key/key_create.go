@@ -8,6 +8,7 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/text"
 )
 
@@ -41,7 +42,7 @@ func (s *Service) findOrganization(ctx context.Context, tx *database.Tx, v *View
 		return nil
 	}
 	exists := false
-	if v.Operator {
+	if v.Operator && id.Is(id.Organization, organizationID) {
 		var err error
 		if exists, err = organizationExists(ctx, tx, organizationID); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 )
 
 // Revoke ends a key at once; one that is revoked already is answered unchanged. It needs MANAGEMENT. A key may end itself; the last
@@ -16,8 +17,11 @@ func (s *Service) Revoke(ctx context.Context, in RevokeInput) (*RevokePayload, e
 	}
 	var k *Key
 	err = s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
-		if k, err = lockAny(ctx, tx, in.Key); err != nil {
-			return err
+		k = nil
+		if id.Is(id.Key, in.Key) {
+			if k, err = lockAny(ctx, tx, in.Key); err != nil {
+				return err
+			}
 		}
 		if k == nil || k.OrganizationID != v.Organization.ID && !v.Operator {
 			return fault.Plain(fault.NotFound, "input.key", "input.key: there is no such key")

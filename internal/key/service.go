@@ -26,7 +26,7 @@ func NewService(db *database.DB, organizations *organization.Service) *Service {
 
 // ByIDs answers the organization's keys with these ids, revoked ones too, in one statement.
 func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Key, error) {
-	return byIDs(ctx, s.db.Read(), organizationID, ids)
+	return byIDs(ctx, s.db.Read(), organizationID, id.Only(id.Key, ids))
 }
 
 // make writes a new key, with an id, a secret and its time, and answers the secret.

@@ -48,7 +48,7 @@ func checkParent(ctx context.Context, tx *database.Tx, parentID *string) error {
 	if parentID == nil {
 		return nil
 	}
-	found, err := byIDs(ctx, tx.Ent(), []string{*parentID})
+	found, err := byIDs(ctx, tx.Ent(), id.Only(id.Organization, []string{*parentID}))
 	if err != nil {
 		return err
 	}
@@ -61,5 +61,5 @@ func checkParent(ctx context.Context, tx *database.Tx, parentID *string) error {
 // ByIDs answers the organizations with these ids, in one statement. An organization may be shown to its own keys, to those of
 // organizations right below it (as their parent), and to the operator.
 func (s *Service) ByIDs(ctx context.Context, ids []string) (map[string]*Organization, error) {
-	return byIDs(ctx, s.db.Read(), ids)
+	return byIDs(ctx, s.db.Read(), id.Only(id.Organization, ids))
 }

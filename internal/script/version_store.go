@@ -90,4 +90,3 @@ func (n nullable) Scan(value any) error {
 	*n.into = s.String
 	return err
 }
-
