@@ -3,7 +3,6 @@ package call
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/event"
@@ -93,10 +92,10 @@ type Call struct {
 }
 
 // Stdout is the standard output in the text, U+FFFD for what is no UTF-8.
-func (c *Call) Stdout() string { return strings.ToValidUTF8(string(c.StdoutCut), "\uFFFD") }
+func (c *Call) Stdout() string { return readable(c.StdoutCut) }
 
 // Stderr is the standard error in the text, U+FFFD for what is no UTF-8.
-func (c *Call) Stderr() string { return strings.ToValidUTF8(string(c.StderrCut), "\uFFFD") }
+func (c *Call) Stderr() string { return readable(c.StderrCut) }
 
 // OutputInfo is what is kept of a call's output (SDL: CallOutputInfo).
 type OutputInfo struct {

@@ -81,6 +81,7 @@ type Host struct {
 	machines map[string]*Machine // by run: owned, being taken, being left
 	waiting  []*Machine          // wait for a place
 	stopping bool
+	draining chan struct{} // closed when it is
 }
 
 // NewHost makes a host. Join it with the calls, then Start it.
@@ -89,7 +90,7 @@ func NewHost(db *database.DB, bus event.Bus, r runner.Runner, config Config) *Ho
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Host{
 		db: db, bus: bus, runner: r, config: config, log: config.Log, now: database.Now, ctx: ctx, cancel: cancel,
-		looks: make(chan struct{}, 1), checked: make(chan struct{}), machines: map[string]*Machine{},
+		draining: make(chan struct{}), looks: make(chan struct{}, 1), checked: make(chan struct{}), machines: map[string]*Machine{},
 	}
 }
 
@@ -98,6 +99,9 @@ func (h *Host) Join(calls Calls) { h.calls = calls }
 
 // Server is this server's name in leases.
 func (h *Host) Server() string { return h.config.Server }
+
+// Done is closed when the host has stopped.
+func (h *Host) Done() <-chan struct{} { return h.ctx.Done() }
 
 // Ours says whether a run of this owner is this server's to work on: it owns it, or nobody does.
 func (h *Host) Ours(owner string) bool { return owner == "" || owner == h.config.Server }
@@ -151,7 +155,7 @@ func (h *Host) Report(ctx context.Context) (*runner.Report, error) {
 // Stop takes no more work, lets running calls end within the time for that, then stops them (they are lost), and removes the computers.
 // It returns when all of that is done, or some seconds after ctx has ended.
 func (h *Host) Stop(ctx context.Context) error {
-	machines := h.stopAll()
+	machines := h.drain()
 	drain, cancel := context.WithTimeout(ctx, h.config.Drain)
 	defer cancel()
 	for _, m := range machines {
@@ -176,10 +180,20 @@ func (h *Host) Stop(ctx context.Context) error {
 	return err
 }
 
-// stopAll takes no more work, forgets the runs that wait for a place, and answers the machines that are to leave.
-func (h *Host) stopAll() []*Machine {
+// Drain takes no more work: calls that wait stay QUEUED for other servers or the next start. Stop begins with it; called before, those
+// who wait for such calls learn it at once.
+func (h *Host) Drain() { h.drain() }
+
+// Draining is closed when the host takes no more work.
+func (h *Host) Draining() <-chan struct{} { return h.draining }
+
+// drain forgets the runs that wait for a place, and answers the machines that are to leave.
+func (h *Host) drain() []*Machine {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.stopping {
+		close(h.draining)
+	}
 	h.stopping = true
 	for _, m := range h.waiting {
 		delete(h.machines, m.RunID)

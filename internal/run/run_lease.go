@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
@@ -138,7 +139,7 @@ func (h *Host) leaseLoop() {
 			h.log.Warn("leases of runs cannot be renewed", "error", err)
 		}
 		ctx, cancel := context.WithTimeout(h.ctx, patience)
-		if err := h.sweep(ctx); err != nil && h.ctx.Err() == nil {
+		if err := errors.Join(h.sweep(ctx), h.calls.Sweep(ctx)); err != nil && h.ctx.Err() == nil {
 			h.log.Warn("leases that ran out cannot be swept", "error", err)
 		}
 		cancel()

@@ -45,6 +45,8 @@ type Calls interface {
 	// Lose ends the open calls of a run whose owner went away (LOST). clear takes the run from that owner in the same transaction,
 	// and answers false where it was alive after all.
 	Lose(ctx context.Context, organizationID, runID string, clear func(context.Context, *database.Tx) (bool, error)) error
+	// Sweep ends calls that have waited for long in runs that no server takes.
+	Sweep(ctx context.Context) error
 }
 
 // Work is an open call that concerns a server.

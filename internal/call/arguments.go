@@ -1,0 +1,131 @@
+package call
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/scriptorium-dev/scriptorium/internal/jsonschema"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
+)
+
+// noArguments is what a script reads that was given none (S1-stdin).
+const noArguments = "{}"
+
+// arguments is what toolCall's arguments ask for.
+type arguments struct {
+	kept   json.RawMessage // as they came
+	script string          // the script's name: the tool's own, or what script_run was given
+	input  json.RawMessage // the object that the script reads, with its very bytes
+	fault  *refusal        // why they are refused; script may be there all the same
+}
+
+// parseArguments reads the arguments of a tool. They are an object, or a string that holds one as JSON (S1-argstr).
+func parseArguments(name string, raw json.RawMessage) arguments {
+	a := arguments{kept: raw, script: name}
+	if absent(raw) {
+		a.kept = json.RawMessage(noArguments)
+	}
+	if a.input, a.fault = object(raw); a.fault != nil || name != tool.ScriptRun {
+		return a
+	}
+	a.script = ""
+	if a.fault = violation(scriptRun(), a.input); a.fault != nil {
+		return a
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(a.input, &members); err != nil || json.Unmarshal(members["name"], &a.script) != nil {
+		a.fault = notValid(&jsonschema.Violation{Pointer: "/name", Keyword: "type"})
+		return a
+	}
+	a.input, a.fault = object(members["arguments"])
+	return a
+}
+
+// object answers the object in raw, as the bytes that came.
+func object(raw json.RawMessage) (json.RawMessage, *refusal) {
+	if absent(raw) {
+		return json.RawMessage(noArguments), nil
+	}
+	trimmed := bytes.TrimSpace(raw)
+	if trimmed[0] == '"' {
+		var text string
+		if err := json.Unmarshal(trimmed, &text); err != nil {
+			return nil, &refusal{InvalidArguments, notAnObject}
+		}
+		raw, trimmed = json.RawMessage(text), bytes.TrimSpace([]byte(text))
+	}
+	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
+		return nil, &refusal{InvalidArguments, notAnObject}
+	}
+	return raw, nil
+}
+
+func absent(raw json.RawMessage) bool {
+	trimmed := bytes.TrimSpace(raw)
+	return len(trimmed) == 0 || string(trimmed) == "null"
+}
+
+// scriptRun checks script_run's own arguments. What its member arguments may be, object says.
+var scriptRun = sync.OnceValue(func() *jsonschema.Schema {
+	s, err := jsonschema.Compile(json.RawMessage(`{
+		"type": "object", "properties": {"name": {"type": "string"}, "arguments": {}}, "required": ["name"], "additionalProperties": false
+	}`))
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return s
+})
+
+// violation checks arguments against a schema (S2-check).
+func violation(s *jsonschema.Schema, input json.RawMessage) *refusal {
+	err := s.Validate(input)
+	if err == nil {
+		return nil
+	}
+	v, ok := errors.AsType[*jsonschema.Violation](err)
+	if !ok {
+		return &refusal{InvalidArguments, notAnObject}
+	}
+	return notValid(v)
+}
+
+func notValid(v *jsonschema.Violation) *refusal {
+	return &refusal{InvalidArguments, sentence(InvalidArguments, 0) + "\n" + v.Error()}
+}
+
+// schemas keeps compiled schemas of versions, which never change. It forgets at random when it is full.
+type schemas struct {
+	mu   sync.Mutex
+	kept map[string]*jsonschema.Schema
+}
+
+const maxSchemas = 256
+
+// of answers the compiled schema of a version.
+func (s *schemas) of(versionID string, raw json.RawMessage) (*jsonschema.Schema, error) {
+	s.mu.Lock()
+	schema := s.kept[versionID]
+	s.mu.Unlock()
+	if schema != nil {
+		return schema, nil
+	}
+	schema, err := jsonschema.Compile(raw)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		s.kept = map[string]*jsonschema.Schema{}
+	}
+	for id := range s.kept {
+		if len(s.kept) < maxSchemas {
+			break
+		}
+		delete(s.kept, id)
+	}
+	s.kept[versionID] = schema
+	return schema, nil
+}

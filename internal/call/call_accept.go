@@ -1,0 +1,323 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
+	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
+	"github.com/scriptorium-dev/scriptorium/internal/key"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/text"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
+	"github.com/scriptorium-dev/scriptorium/runner"
+)
+
+// maxToolName is the longest name of a tool that is looked for, in characters.
+const maxToolName = 255
+
+// attempts is how often a call is decided anew because its run or script changed meanwhile.
+const attempts = 5
+
+// ToolCall calls a tool in a run. User errors say that no call can be accepted; whatever else is wrong is a call that is REFUSED, with
+// the sentence for the model. It needs TOOLING. It waits for the end unless told not to; who goes away meanwhile does not cancel it.
+//
+// In order: the shape of the input; the answer to an equal request before; the run (there, open) and the version; the tool
+// (UNKNOWN_TOOL); the key's right to a computer (DENIED); the arguments (INVALID_ARGUMENTS); whether there are computers
+// (NOT_CONFIGURED) and room for one more call (COMPUTER_UNAVAILABLE). Then the row is written, and the run's owner told.
+func (s *Service) ToolCall(ctx context.Context, in ToolCallInput) (*ToolCallPayload, error) {
+	v, err := key.Permitted(ctx, key.Tooling)
+	if err != nil {
+		return nil, err
+	}
+	var a *accepted
+	if err = in.check(); err == nil {
+		a, err = s.accept(ctx, v, in)
+	}
+	refused, err := fault.Refusals(err)
+	if err != nil || len(refused) > 0 {
+		return &ToolCallPayload{UserErrors: refused}, err
+	}
+	defer a.forget()
+	if !a.call.Status.Ended() && !a.replayed {
+		if s.host.Ours(a.owner) {
+			s.host.Wake(*a.call.RunID, 1)
+		} else {
+			s.host.TellOwner(ctx, a.owner)
+		}
+	}
+	c := a.call
+	if !c.Status.Ended() && (in.Wait == nil || *in.Wait) {
+		if c, err = s.await(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	return &ToolCallPayload{Call: c, UserErrors: refused}, nil
+}
+
+// check holds the rules about the input itself.
+func (in ToolCallInput) check() error {
+	err := errors.Join(text.Short("input.name", in.Name, maxToolName), idempotency.Check(in.IdempotencyKey))
+	if in.Run == nil {
+		err = errors.Join(err, fault.Plain(fault.Invalid, "input.run", "input.run is missing: an agent's tools are called in a run"))
+	}
+	return err
+}
+
+// accepted is a call that was accepted, or refused with a row.
+type accepted struct {
+	call     *Call
+	input    []byte
+	owner    string // of the run, when it was read
+	replayed bool   // an equal request made the call
+	ended    <-chan *Call
+	forget   func()
+}
+
+// accept decides and writes. What it decided on may change before it is written: then it decides anew.
+func (s *Service) accept(ctx context.Context, v *key.Viewer, in ToolCallInput) (*accepted, error) {
+	request := idempotency.Request{OrganizationID: v.Organization.ID, KeyID: v.Key.ID, Mutation: "toolCall", Key: in.IdempotencyKey, Input: in}
+	for range attempts {
+		a, refused := s.decide(ctx, v, in) // a user error counts only if no equal request was answered before
+		if _, other := fault.Refusals(refused); other != nil {
+			return nil, other
+		}
+		written := false
+		err := s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
+			answer, replayed, err := s.once.Once(ctx, tx, request, func(ctx context.Context) (ids []string, err error) {
+				if refused != nil {
+					return nil, refused
+				}
+				if written, err = insert(ctx, tx, a.call, a.input); err == nil && !written {
+					err = errStale
+				}
+				return []string{a.call.ID}, err
+			})
+			if err != nil || !replayed {
+				return err
+			}
+			written = true
+			a, err = s.replay(ctx, tx, v.Organization.ID, answer)
+			return err
+		})
+		switch {
+		case err == nil:
+			return a, nil
+		case a != nil:
+			a.forget()
+		}
+		if !errors.Is(err, errStale) {
+			return nil, err
+		}
+	}
+	return nil, fault.NewProblem(fault.Unavailable, "the run changes too fast: try again")
+}
+
+// errStale: the run was finished, or the script deleted, since they were read.
+var errStale = errors.New("call: what it was decided on has changed")
+
+// replay answers the call that an equal request made.
+func (s *Service) replay(ctx context.Context, tx *database.Tx, organizationID string, answer []string) (*accepted, error) {
+	calls, err := byIDs(ctx, tx.SQL(), organizationID, answer)
+	if err != nil {
+		return nil, err
+	}
+	if len(calls) != 1 {
+		return nil, errors.New("call: a remembered call is gone")
+	}
+	return &accepted{call: calls[0], replayed: true, forget: func() {}}, nil
+}
+
+// decide reads what there is and decides: a user error, a refused call, or one that waits.
+func (s *Service) decide(ctx context.Context, v *key.Viewer, in ToolCallInput) (*accepted, error) {
+	args := parseArguments(in.Name, in.Arguments)
+	name := args.script
+	if !script.ValidName(name) { // nothing has such a name, and a database may not take it
+		name = ""
+	}
+	t, err := readTarget(ctx, s.db, v.Organization.ID, *in.Run, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.refuses(in); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	c := &Call{
+		ID: id.New(id.Call), OrganizationID: v.Organization.ID, RunID: in.Run, AgentID: t.agentID, KeyID: v.Key.ID, Tool: in.Name,
+		Arguments: args.kept, Status: Queued, QueuedAt: now, Output: &OutputInfo{},
+	}
+	no, err := s.refusal(ctx, v, t, name, args, c)
+	if err != nil {
+		return nil, err
+	}
+	a := &accepted{call: c, owner: t.owner, forget: func() {}}
+	if no != nil {
+		c.Status, c.ErrorCode, c.Text, c.FinishedAt = Refused, &no.code, no.text, &now
+		return a, nil
+	}
+	a.input = args.input
+	a.ended, a.forget = s.waiter(c.ID)
+	return a, nil
+}
+
+// refuses answers the user errors: no call can be accepted.
+func (t *target) refuses(in ToolCallInput) error {
+	switch {
+	case t == nil:
+		return fault.Plain(fault.NotFound, "input.run", "input.run: there is no such run")
+	case t.status != "OPEN":
+		return fault.Plain(fault.BadState, "input.run", "input.run: the run is finished")
+	case in.Version == nil || !t.offers(in.Name):
+		return nil // an unknown tool is the call's affair
+	case in.Name == tool.ScriptRun:
+		return fault.Plain(fault.NotFound, "input.version", "input.version: %s has no versions", tool.ScriptRun)
+	case *in.Version != *t.number:
+		return fault.Plain(fault.NotFound, "input.version", "input.version: this run has version %d of the tool", *t.number)
+	}
+	return nil
+}
+
+// offers says whether the run has the tool: script_run, or a script of its snapshot with parameters (S1-owntool). One that was created
+// since has none of its own in this run (S1-newlive), and one that was deleted has none any more (S1-delnow).
+func (t *target) offers(name string) bool {
+	return t.scripting && (name == tool.ScriptRun || (t.versionID != nil && t.parameters != nil))
+}
+
+// refusal answers why the call is refused, nil where it is not, and notes in the call what it will run.
+func (s *Service) refusal(ctx context.Context, v *key.Viewer, t *target, name string, args arguments, c *Call) (*refusal, error) {
+	if !t.offers(c.Tool) {
+		return refuse(UnknownTool), nil
+	}
+	found := args.fault != nil && name == "" // which script it would have been, nobody knows
+	if name != "" {
+		var err error
+		if found, err = s.resolve(ctx, t, name, c); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !found:
+		return refuse(UnknownTool), nil
+	case !v.Has(key.Computer):
+		return refuse(Denied), nil
+	case args.fault != nil:
+		return args.fault, nil
+	}
+	if c.Tool != tool.ScriptRun {
+		schema, err := s.schemas.of(*t.versionID, t.parameters)
+		if err != nil {
+			return nil, err
+		}
+		if no := violation(schema, args.input); no != nil {
+			return no, nil
+		}
+	}
+	c.TimeoutSeconds = s.timeout(v, c.TimeoutSeconds)
+	return s.room(ctx, t, c)
+}
+
+// resolve notes which script and version the call runs: the snapshot's, else, for a name absent from it, the live one's (S1-snaprun,
+// S1-newlive). It answers false where there is none.
+func (s *Service) resolve(ctx context.Context, t *target, name string, c *Call) (bool, error) {
+	if t.versionID != nil {
+		c.ScriptID, c.VersionID, c.TimeoutSeconds = t.scriptID, t.versionID, *t.timeout
+		return true, nil
+	}
+	if t.agentID == nil {
+		return false, nil
+	}
+	live, err := s.scripts.LiveByName(ctx, nil, c.OrganizationID, *t.agentID, name)
+	if err != nil || live == nil {
+		return false, err
+	}
+	c.ScriptID, c.VersionID, c.TimeoutSeconds = &live.Script.ID, &live.Version.ID, live.Version.TimeoutSeconds
+	return true, nil
+}
+
+// timeout is the shortest of the version's, the key's and the deployment's (S2-mintime), in seconds.
+func (s *Service) timeout(v *key.Viewer, version int) int {
+	limits := []int{version, int(s.config.TimeoutLimit.Seconds())}
+	if v.Key.ExecTimeoutSeconds != nil {
+		limits = append(limits, *v.Key.ExecTimeoutSeconds)
+	}
+	return slices.Min(limits)
+}
+
+// room says whether there are computers, and place for one more call.
+func (s *Service) room(ctx context.Context, t *target, c *Call) (*refusal, error) {
+	if t.queued >= s.config.MaxQueued {
+		return refuse(ComputerUnavailable), nil
+	}
+	if !s.host.Ours(t.owner) {
+		return nil, nil // its owner has a computer
+	}
+	_, err := s.host.Report(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, runner.ErrNotConfigured):
+		return refuse(NotConfigured), nil
+	case err != nil || !s.host.Admits(*c.RunID):
+		return refuse(ComputerUnavailable), nil
+	}
+	return nil, nil
+}
+
+// await waits for a call's end.
+func (s *Service) await(ctx context.Context, a *accepted) (*Call, error) {
+	if a.ended == nil || !s.host.Ours(a.owner) {
+		return s.awaitElsewhere(ctx, a.call)
+	}
+	draining := s.host.Draining()
+	for {
+		select {
+		case c := <-a.ended:
+			c = c.copy()
+			c.QueuedAt = a.call.QueuedAt
+			return c, nil
+		case <-draining:
+			if now, err := readOne(ctx, s.db.SQL(), a.call.ID); err != nil || now == nil || now.Status == Queued {
+				return nil, errStopping(a.call.ID)
+			}
+			draining = nil // it runs, and may still come to its end
+		case <-s.host.Done():
+			return nil, errStopping(a.call.ID)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func errStopping(callID string) error {
+	return fault.NewProblem(fault.Unavailable, "the server stops: read the call %s again later", callID)
+}
+
+// awaitElsewhere waits for the end of a call that another server runs.
+func (s *Service) awaitElsewhere(ctx context.Context, c *Call) (*Call, error) {
+	ended := c
+	err := s.host.Await(ctx, endedTopic(c.ID), func(ctx context.Context) (bool, error) {
+		status, err := readEnd(ctx, s.db, c.OrganizationID, c.ID)
+		return status.Ended, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	calls, err := byIDs(ctx, s.db.SQL(), c.OrganizationID, []string{c.ID})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range calls {
+		ended = c
+	}
+	return ended, nil
+}
+
+// copy is the call as a value of its own: several may wait for one.
+func (c *Call) copy() *Call {
+	other := *c
+	return &other
+}

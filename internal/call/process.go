@@ -1,0 +1,72 @@
+package call
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/runner"
+)
+
+// maxVariable is what Linux takes for one environment string, with its name and its end mark.
+const maxVariable = 131_072
+
+const scriptArgs = "GUILDS_SCRIPT_ARGS="
+
+// folder is what a call has for itself in its computer: its arguments, and a place for what it makes.
+func folder(callID string) string { return run.Workspace + "/.calls/" + callID }
+
+// program is what a call runs.
+type program struct {
+	callID, runID string
+	script        string
+	home          string
+	input         json.RawMessage
+	environment   map[string]string
+	timeout       time.Duration
+}
+
+// process is what the computer is given: `python3 scripts/NAME.py` in the home, the arguments on standard input, in a file, and, where they fit,
+// in a variable (S1-run, S1-stdin, S1-env, S2-argfile, S2-outdir).
+func (p program) process() runner.Call {
+	own := folder(p.callID)
+	return runner.Call{
+		ID:    p.callID,
+		Argv:  []string{"python3", script.Path(p.script)},
+		Env:   p.env(),
+		Dir:   p.home,
+		Stdin: p.input,
+		Files: []runner.FileChange{
+			{Op: runner.FileWrite, Path: own + "/arguments.json", Mode: 0o444, Content: p.input},
+			{Op: runner.FileMkdir, Path: own + "/outputs", Mode: 0o755, UID: runner.ScriptUser, GID: runner.ScriptUser},
+		},
+		Timeout: p.timeout,
+	}
+}
+
+// env is the whole environment, sorted by name; nothing of the server's is in it.
+func (p program) env() []string {
+	own := folder(p.callID)
+	env := []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin",
+		"HOME=" + p.home,
+		"LANG=C.UTF-8",
+		"TZ=UTC",
+		"PYTHONUNBUFFERED=1",
+		"PYTHONDONTWRITEBYTECODE=1",
+		"ARTIFIC_ARGUMENTS=" + own + "/arguments.json",
+		"ARTIFIC_OUTPUTS=" + own + "/outputs",
+		"SCRIPTORIUM_RUN_ID=" + p.runID,
+		"SCRIPTORIUM_CALL_ID=" + p.callID,
+	}
+	if len(scriptArgs)+len(p.input)+1 <= maxVariable {
+		env = append(env, scriptArgs+string(p.input))
+	}
+	for name, value := range p.environment { // reserved names were refused
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
