@@ -33,7 +33,7 @@ func report(b *testing.B, what string, ours, theirs []time.Duration, bar float64
 	b.ReportMetric(ratio, "ratio")
 	b.ReportMetric(0, "ns/op")
 	if len(ours) > 5 && ratio > bar {
-		b.Errorf("%s: ratio %.2f is past the bar of %.2f", what, ratio, bar)
+		b.Errorf("%s: %s beside %s, ratio %.2f, is past the bar of %.2f", what, o, t, ratio, bar)
 	}
 }
 

@@ -28,6 +28,7 @@ func Main(args []string) int {
 	runsc := fs.String("runsc", "", "absolute path of runsc")
 	state := fs.String("state", "", "folder for state")
 	limit := fs.Int("computers", 0, "most computers at once")
+	spares := fs.Int("spares", 0, "computers that wait, booted, to be taken")
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
@@ -41,7 +42,7 @@ func Main(args []string) int {
 		return 2
 	}
 	f.Close()
-	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, quit: make(chan struct{})}
+	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, spares: *spares, quit: make(chan struct{})}
 	if err := h.open(*runsc, *state); err != nil {
 		h.broken = err
 		log.Error("no computer can be made", "error", err)
@@ -64,9 +65,13 @@ type host struct {
 	broken    error    // why no computer can be made
 	noCgroups error    // why there is no memory limit for a whole computer
 	quit      chan struct{}
+	spares    int // computers that are to wait
 
 	mu        sync.Mutex
 	computers map[string]*hosted
+	waiting   []*hosted // booted, not yet taken
+	filling   bool
+	made      int // spares so far, for their names
 	work      sync.WaitGroup
 }
 
@@ -195,12 +200,16 @@ func (h *host) start(r request) response {
 	if r.Spec == nil || CheckSpec(*r.Spec) != nil {
 		return failed(faultInvalid, errors.New("the computer's spec"))
 	}
-	c := &hosted{host: h, spec: *r.Spec, ready: make(chan struct{}), answers: make(chan string), ends: make(chan string), gone: make(chan struct{}), cancels: map[uint64]chan struct{}{}}
+	spec := *r.Spec
 	h.mu.Lock()
-	_, twice := h.computers[c.spec.ID]
+	_, twice := h.computers[spec.ID]
 	full := len(h.computers) >= h.limit
+	var c *hosted
 	if !twice && !full {
-		h.computers[c.spec.ID] = c
+		if c = h.spare(spec); c == nil {
+			c = h.newHosted(spec)
+		}
+		h.computers[spec.ID] = c
 	}
 	h.mu.Unlock()
 	switch {
@@ -211,12 +220,73 @@ func (h *host) start(r request) response {
 	}
 	if err := c.boot(); err != nil {
 		h.mu.Lock()
-		delete(h.computers, c.spec.ID)
+		delete(h.computers, spec.ID)
 		h.mu.Unlock()
-		h.log.Error("a computer could not be made", "computer", c.spec.ID, "error", err)
+		h.log.Error("a computer could not be made", "computer", spec.ID, "error", err)
 		return failed(faultUnavailable, errors.New("the sandbox did not start"))
 	}
+	h.work.Go(h.fill)
 	return response{}
+}
+
+func (h *host) newHosted(spec Spec) *hosted {
+	return &hosted{host: h, spec: spec, name: spec.ID, ready: make(chan struct{}), answers: make(chan string), ends: make(chan string),
+		gone: make(chan struct{}), cancels: map[uint64]chan struct{}{}}
+}
+
+// spare takes a waiting computer that fits the spec, and gives it its name; nil where there is none. h.mu is held.
+func (h *host) spare(spec Spec) *hosted {
+	for i, c := range h.waiting {
+		select {
+		case <-c.gone: // it died waiting
+			continue
+		default:
+		}
+		if fits := (Spec{ID: c.spec.ID}).withDefaults(); c.spec == fits && (Spec{ID: c.spec.ID, MemoryBytes: spec.MemoryBytes,
+			WorkspaceBytes: spec.WorkspaceBytes, HomeBytes: spec.HomeBytes, TmpBytes: spec.TmpBytes, Processes: spec.Processes}) == fits {
+			h.waiting = append(h.waiting[:i], h.waiting[i+1:]...)
+			c.name = spec.ID
+			return c
+		}
+	}
+	return nil
+}
+
+// fill boots spares, one after another, until there are enough. It begins when a computer has been made: where none
+// can be, none is tried again and again.
+func (h *host) fill() {
+	for {
+		h.mu.Lock()
+		if h.filling || len(h.waiting) >= h.spares || h.quitting() {
+			h.mu.Unlock()
+			return
+		}
+		h.filling = true
+		h.made++
+		c := h.newHosted(Spec{ID: fmt.Sprintf("spare-%d", h.made)}.withDefaults())
+		c.name = "" // nobody's yet; the sandbox's own name is one that no Spec can have
+		h.mu.Unlock()
+		err := c.boot()
+		h.mu.Lock()
+		h.filling = false
+		if err == nil {
+			h.waiting = append(h.waiting, c)
+		}
+		h.mu.Unlock()
+		if err != nil {
+			h.log.Error("a spare computer could not be made", "error", err)
+			return
+		}
+	}
+}
+
+func (h *host) quitting() bool {
+	select {
+	case <-h.quit:
+		return true
+	default:
+		return false
+	}
 }
 
 // cancel passes a call's cancelling on; a call that has ended does not mind.

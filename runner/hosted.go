@@ -23,6 +23,7 @@ const (
 type hosted struct {
 	host    *host
 	spec    Spec
+	name    string // the server's id for it, empty while it is a spare; host.mu guards it
 	sandbox *sandbox
 	work    *wire         // to the process that the init keeps waiting
 	control *wire         // to the init
@@ -41,6 +42,9 @@ type hosted struct {
 
 // boot starts the sandbox and waits until its init is ready.
 func (c *hosted) boot() (err error) {
+	if c.sandbox != nil { // a spare
+		return nil
+	}
 	var theirWork, theirControl *os.File
 	if c.work, theirWork, err = packetPair(); err != nil {
 		return err
@@ -104,16 +108,20 @@ func (c *hosted) watch() {
 	c.control.conn.Close()
 	h := c.host
 	h.mu.Lock()
-	delete(h.computers, c.spec.ID)
+	name := c.name
+	if h.computers[name] == c {
+		delete(h.computers, name)
+	}
+	h.waiting = slices.DeleteFunc(h.waiting, func(w *hosted) bool { return w == c })
 	h.mu.Unlock()
 	if text := c.sandbox.stderr.String(); text != "" {
-		h.log.Warn("a computer's last words", "computer", c.spec.ID, "text", text)
+		h.log.Warn("a computer's last words", "computer", name, "sandbox", c.spec.ID, "text", text)
 	}
 	c.mu.Lock()
 	told := c.closing
 	c.mu.Unlock()
-	if !told {
-		h.answer(response{Gone: c.spec.ID})
+	if !told && name != "" {
+		h.answer(response{Gone: name})
 	}
 }
 

@@ -132,6 +132,38 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
+// A spare is taken by the next computer that fits it, is fresh, has its own name, and goes with the rest.
+func TestSpares(t *testing.T) {
+	t.Parallel()
+	p, state := newProcess(t, func(cfg *runner.Config) { cfg.Spares = 1 })
+	sandboxes := func() int {
+		n, _ := filepath.Glob(filepath.Join(state, "s*", "bundles", "*", "pid"))
+		return len(n)
+	}
+	for i := range 3 {
+		c := runnertest.Start(t, p, runner.Spec{})
+		eventually(t, 20*time.Second, "a spare is up", func() bool { return sandboxes() == i+2 })
+		res, out := runnertest.Run(t, c, runnertest.Python("import os\nprint(os.listdir('/workspace'), os.listdir('/tmp'))"))
+		if res.ExitCode != 0 || out.Stdout.String() != "['main.py'] []\n" {
+			t.Errorf("%+v %q", res, out.Stdout.String())
+		}
+	}
+	c := runnertest.Start(t, p, runner.Spec{WorkspaceBytes: 1 << 20}) // does not fit: booted
+	if sandboxes() != 5 {
+		t.Errorf("%d sandboxes", sandboxes())
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	groups := cgroupsOf(state)
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if l := left(t, state); len(l) > 0 || !gone(groups) {
+		t.Errorf("left behind: %v %v", l, groups)
+	}
+}
+
 // The runner process is killed under a running call: the call says so, the sandboxes go with it, and the next
 // computer is made by a new one, which removes what the old one left.
 func TestRunnerProcessKilled(t *testing.T) {
