@@ -17,11 +17,9 @@ type Service struct {
 	used          chan string // ids of keys to be marked as used
 }
 
-// NewService makes the service, and joins organizations to it. Run marks keys as used.
+// NewService makes the service. Run marks keys as used.
 func NewService(db *database.DB, organizations *organization.Service) *Service {
-	s := &Service{db: db, organizations: organizations, now: database.Now, used: make(chan string, maxUsed)}
-	organizations.Join(maker{s})
-	return s
+	return &Service{db: db, organizations: organizations, now: database.Now, used: make(chan string, maxUsed)}
 }
 
 // ByIDs answers the organization's keys with these ids, revoked ones too, in one statement.
@@ -36,11 +34,8 @@ func (s *Service) make(ctx context.Context, tx *database.Tx, k *Key) (secret str
 	return secret, insert(ctx, tx, k, hash(secret))
 }
 
-// maker fulfils organization.KeyMaker.
-type maker struct{ *Service }
-
 // Operator implements organization.KeyMaker.
-func (maker) Operator(ctx context.Context) error {
+func (s *Service) Operator(ctx context.Context) error {
 	v, err := From(ctx)
 	if err != nil {
 		return err
@@ -49,8 +44,8 @@ func (maker) Operator(ctx context.Context) error {
 }
 
 // FirstKey implements organization.KeyMaker.
-func (m maker) FirstKey(ctx context.Context, tx *database.Tx, organizationID string) (keyID, secret string, err error) {
+func (s *Service) FirstKey(ctx context.Context, tx *database.Tx, organizationID string) (keyID, secret string, err error) {
 	k := &Key{OrganizationID: organizationID, Name: "first key", Capabilities: Capabilities()}
-	secret, err = m.make(ctx, tx, k)
+	secret, err = s.make(ctx, tx, k)
 	return k.ID, secret, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent/agenttest"
@@ -261,6 +262,30 @@ func TestDenied(t *testing.T) {
 					t.Errorf("%d: %v, want %s", i, err, c.want)
 				}
 			}
+		}
+	})
+}
+
+// TestMaxSources: one query cannot have the server hold sources without end.
+func TestMaxSources(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		large := scripttest.Source(strings.Repeat("#", script.MaxSource))
+		const fit = script.MaxSources / script.MaxSource
+		var scriptID string
+		for range fit + 1 {
+			scriptID = w.Save(w.ctx, t, w.agent.ID, "deck", large).Script.ID
+		}
+		read := func(n int) error {
+			_, err := w.Scripts.VersionPage(w.ctx, w.viewer.Organization.ID, []string{scriptID}, page.Args{First: &n})
+			return err
+		}
+		if err := read(fit - 1); err != nil { // a page reads one row more
+			t.Error(err)
+		}
+		var problem *fault.Problem
+		if err := read(fit); !errors.As(err, &problem) || problem.Code != fault.LimitExceeded {
+			t.Errorf("%d versions: %v", fit, err)
 		}
 	})
 }

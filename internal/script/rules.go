@@ -22,6 +22,8 @@ const (
 	MaxDescription = 400
 	// MaxSource is the longest source, in bytes.
 	MaxSource = 1_000_000
+	// MaxSources is how many bytes of sources are read for a query's versions at a time; more is a LIMIT_EXCEEDED Problem.
+	MaxSources = 64 << 20
 )
 
 // nameShape is the rule S1-name. In Go, $ without the flag m is the end of the text: a newline at the end does not pass.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/fault"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 )
 
@@ -60,16 +61,26 @@ func countOfScripts(ctx context.Context, q *database.Querier, organizationID str
 		" GROUP BY v.script_id", organizationID, batch.List(scriptIDs))
 }
 
-// readVersions reads rows of versionColumns and a number.
+// readVersions reads rows of versionColumns and a number. Their sources are as many bytes as MaxSources at most.
 func readVersions(ctx context.Context, q *database.Querier, statement string, args ...any) ([]*Version, error) {
 	var versions []*Version
+	size := 0
 	err := each(ctx, q, func(rows *sql.Rows) error {
 		var v Version
 		var place int
+		if err := rows.Scan(append(v.columns(), &place)...); err != nil {
+			return err
+		}
+		if size += len(v.Source); size > MaxSources {
+			return fault.NewProblem(fault.LimitExceeded, "the sources of these versions are more than %d bytes: ask for fewer versions at a time", MaxSources)
+		}
 		versions = append(versions, &v)
-		return rows.Scan(append(v.columns(), &place)...)
+		return nil
 	}, statement, args...)
-	return versions, err
+	if err != nil {
+		return nil, err
+	}
+	return versions, nil
 }
 
 // columns are where the values of versionColumns go.

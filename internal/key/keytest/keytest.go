@@ -13,7 +13,9 @@ import (
 // Services are the services of organizations and keys on the database, joined.
 func Services(d *database.DB) (*organization.Service, *key.Service) {
 	organizations := organization.NewService(d)
-	return organizations, key.NewService(d, organizations)
+	keys := key.NewService(d, organizations)
+	organizations.Join(keys)
+	return organizations, keys
 }
 
 // Operator starts an empty database, in a data folder of the test's, and answers who its operator is.
