@@ -106,7 +106,7 @@ func script(t *testing.T, body string) string {
 
 func TestStart(t *testing.T) {
 	t.Parallel()
-	s, err := Start(t.Context(), script(t, `mkdir -p "$data"; echo key > "$data/admin.key"; echo "Scriptorium is ready: http://127.0.0.1:1234/playground"; trap 'exit 0' TERM; while :; do sleep 0.05; done`))
+	s, err := Start(t.Context(), script(t, `trap 'exit 0' TERM; mkdir -p "$data"; echo key > "$data/admin.key"; echo "Scriptorium is ready: http://127.0.0.1:1234/playground"; while :; do sleep 0.05; done`))
 	if err != nil {
 		t.Fatal(err)
 	}
