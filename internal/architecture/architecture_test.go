@@ -82,9 +82,10 @@ func files(t *testing.T) []file {
 // lower one needs of a higher one is an interface of its own, fulfilled by the higher one and joined in cmd.
 var layers = [][]string{
 	{"internal/fault", "internal/id", "internal/lifecycle", "internal/jsonschema", "runner", "runner/runnertest", "schema", "ent/schema"},
-	{"internal/page", "internal/event", "internal/blob", "graph/scalar"},
+	{"internal/page", "internal/text", "internal/event", "internal/blob", "graph/scalar"},
 	{"ent/db", "ent/migrate"},
 	{"internal/database"},
+	{"internal/batch"},
 	{"internal/output", "internal/organization"},
 	{"internal/key"},
 	{"internal/deployment", "internal/change", "internal/idempotency"},

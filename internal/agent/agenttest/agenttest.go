@@ -1,4 +1,3 @@
-// Package agenttest makes agents for the tests of other packages.
 package agenttest
 
 import (

@@ -1,4 +1,3 @@
-// Package keytest makes organizations and keys for the tests of other packages.
 package keytest
 
 import (

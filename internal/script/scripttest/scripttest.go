@@ -1,4 +1,3 @@
-// Package scripttest makes scripts for the tests of other packages, and the services that they need.
 package scripttest
 
 import (

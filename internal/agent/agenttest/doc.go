@@ -1,0 +1,2 @@
+// Package agenttest makes agents for the tests of other packages.
+package agenttest

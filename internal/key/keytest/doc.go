@@ -1,0 +1,2 @@
+// Package keytest makes organizations and keys for the tests of other packages.
+package keytest
