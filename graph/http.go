@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/gorilla/websocket"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -87,7 +86,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.work.Done()
 	want := negotiate(r.Header.Values("Accept"))
 	switch {
-	case websocket.IsWebSocketUpgrade(r):
+	case isSocket(r):
 		h.serveSocket(w, r)
 	case r.Method == http.MethodOptions:
 		head.Set("Allow", "GET, POST, OPTIONS")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -96,6 +97,12 @@ func rootFields(op *ast.OperationDefinition) ([]*ast.Field, *ast.Position) {
 	}
 	walk(op.SelectionSet)
 	return fields, conditional
+}
+
+// Selects reports whether an operation has the root field of that name, under whatever alias; Config.Timeout may ask.
+func Selects(oc *graphql.OperationContext, name string) bool {
+	fields, _ := rootFields(oc.Operation)
+	return slices.ContainsFunc(fields, func(f *ast.Field) bool { return f.Name == name })
 }
 
 func directivesOf(sel ast.Selection) ast.DirectiveList {

@@ -61,6 +61,9 @@ type socket struct {
 
 var socketBuffers sync.Pool // write buffers are taken while a message is written, so that idle sockets have none
 
+// isSocket reports whether a request asks for a WebSocket.
+func isSocket(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
+
 // serveSocket upgrades the request, and answers when the socket and everything that ran on it has ended.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	offered := websocket.Subprotocols(r)
