@@ -343,6 +343,11 @@ func TestRedisAway(t *testing.T) {
 	redis.Stop(t)
 	prints(10)
 	takes(own, 11)
+	for range 3 { // long enough for the copier to have failed, too
+		if _, err := here.options.Bus.Replica().Append(t.Context(), "other", event.Retention{}, eventtest.Event(1)); err == nil {
+			t.Fatal("Append succeeds without Redis")
+		}
+	}
 	redis.Start(t)
 	takes(other, 11)
 	late := open(t, there, "c", r, event.Beginning()) // from the start, though Redis came back empty
