@@ -13,10 +13,16 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // MainArg is the first argument with which the server's binary is executed again as the runner process.
 const MainArg = "runner-process"
+
+const (
+	orphanSignal = syscall.SIGUSR1  // sent by the kernel when the server has died
+	tidyTime     = 15 * time.Second // for everything to be removed
+)
 
 // mainSocket is the runner process's end of the socket to the server.
 const mainSocket = 3
@@ -47,7 +53,17 @@ func Main(args []string) int {
 		h.broken = err
 		log.Error("no computer can be made", "error", err)
 	}
+	// The socket's end is what ends this process; the kernel's word that its parent died comes beside it, should a copy
+	// of the socket ever be held by somebody else.
+	orphaned := make(chan os.Signal, 1)
+	signal.Notify(orphaned, orphanSignal)
+	go func() {
+		<-orphaned
+		w.conn.Close()
+	}()
 	h.serve()
+	// What does not tidy up in time is left to the next start; sandboxes die with this process in any case.
+	time.AfterFunc(tidyTime, func() { os.Exit(1) })
 	if err := h.close(); err != nil {
 		log.Error("the runner process leaves something behind, for the next start to remove", "error", err)
 		return 1

@@ -237,7 +237,7 @@ func TestServerKilled(t *testing.T) {
 				t.Error(err)
 			}
 			_ = cmd.Wait()
-			eventually(t, 5*time.Second, "the server's processes end", func() bool { return len(hostProcesses(state)) == 0 })
+			eventually(t, 5*time.Second, "all of the server's is gone", func() bool { return len(left(t, state)) == 0 && gone(groups) })
 			if _, err := p.Check(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -271,9 +271,8 @@ func dial(cfg Config) (*link, error) {
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Stderr = &lineLog{log: cfg.Log}
 	cmd.WaitDelay = time.Second
-	// A group of its own: what is typed at the server's terminal is the server's. The socket's end is what ends it; should
-	// that ever not be enough, the kernel's word that its parent died is.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// A group of its own: what is typed at the server's terminal, or sent to its group, is the server's.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: orphanSignal}
 	l := &link{wire: w, cmd: cmd, gone: make(chan struct{}), exited: make(chan struct{}),
 		pending: map[uint64]chan response{}, computers: map[string]*computer{}}
 	if err := spawn(cmd, nil, func() { close(l.exited) }); err != nil {
