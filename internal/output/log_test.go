@@ -162,7 +162,7 @@ func TestOneFeed(t *testing.T) {
 	each(t, func(t *testing.T, here, there *Log) {
 		r := &row{}
 		w := begin(t, here, "c")
-		for i := range 200 {
+		for i := range 1000 { // more than the ring has
 			write(t, w, Stream(1+i%2), "x")
 		}
 		s := finish(t, w, r)
