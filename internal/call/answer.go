@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// maxAnswer is how many bytes of both outputs the model reads together, maxErrors how many of them standard error keeps where
+	// MaxAnswer is how many bytes of both outputs the model reads together, maxErrors how many of them standard error keeps where
 	// standard output needs the rest (S2-cut).
-	maxAnswer = 32 << 10
+	MaxAnswer = 32 << 10
 	maxErrors = 8 << 10
 )
 
@@ -53,8 +53,8 @@ type block struct {
 func cut(stdout, stderr output.Total) (out, errs block) {
 	o, e := stdout.Written, stderr.Written
 	errRoom := min(e, maxErrors)
-	outRoom := min(o, maxAnswer-errRoom)
-	errRoom = min(e, maxAnswer-outRoom)
+	outRoom := min(o, MaxAnswer-errRoom)
+	errRoom = min(e, MaxAnswer-outRoom)
 	return cutOne(stdout, outRoom), cutOne(stderr, errRoom)
 }
 

@@ -27,10 +27,12 @@ func parseArguments(name string, raw json.RawMessage) arguments {
 	if absent(raw) {
 		a.kept = json.RawMessage(noArguments)
 	}
+	if name == tool.ScriptRun {
+		a.script = ""
+	}
 	if a.input, a.fault = object(raw); a.fault != nil || name != tool.ScriptRun {
 		return a
 	}
-	a.script = ""
 	if a.fault = violation(scriptRun(), a.input); a.fault != nil {
 		return a
 	}

@@ -53,10 +53,11 @@ func readTarget(ctx context.Context, d *database.DB, organizationID, runID, scri
 func insert(ctx context.Context, tx *database.Tx, c *Call, input json.RawMessage) (bool, error) {
 	from, and, args := "runs r", "", []any{
 		c.ID, c.OrganizationID, c.QueuedAt, *c.RunID, c.AgentID, c.KeyID, c.Tool, c.ScriptID, c.VersionID, []byte(c.Arguments), bytesOrNil(input),
-		c.TimeoutSeconds, string(c.Status), codeOf(c), []byte(c.Text), []byte{}, c.FinishedAt, "OPEN",
+		c.TimeoutSeconds, string(c.Status), codeOf(c), []byte(c.Text), []byte{}, c.FinishedAt,
+		c.OrganizationID, *c.RunID, "OPEN", // again: PostgreSQL finds the type of a parameter once
 	}
 	if c.ScriptID != nil {
-		from, and = from+", scripts s", " AND s.organization_id = $2 AND s.id = $19 AND s.deleted_at IS NULL"
+		from, and = from+", scripts s", " AND s.organization_id = $18 AND s.id = $21 AND s.deleted_at IS NULL"
 		args = append(args, *c.ScriptID)
 	}
 	lock := ""
@@ -66,7 +67,7 @@ func insert(ctx context.Context, tx *database.Tx, c *Call, input json.RawMessage
 	result, err := tx.SQL().ExecContext(ctx, `INSERT INTO calls (id, organization_id, created_at, run_id, agent_id, key_id, tool, script_id, version_id,
 		arguments, input, timeout_seconds, status, error_code, text, stdout, stderr, finished_at)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, $17
-		FROM `+from+` WHERE r.organization_id = $2 AND r.id = $4 AND r.status = $18`+and+lock, args...)
+		FROM `+from+` WHERE r.organization_id = $18 AND r.id = $19 AND r.status = $20`+and+lock, args...)
 	if err != nil {
 		return false, fmt.Errorf("call: write: %w", err)
 	}
@@ -109,6 +110,11 @@ func scan(rows *sql.Rows, more ...any) (*Call, error) {
 		return nil, err
 	}
 	c.Arguments, c.Text = arguments, string(text)
+	for _, b := range []*[]byte{&c.StdoutCut, &c.StderrCut} {
+		if len(*b) == 0 {
+			*b = nil
+		}
+	}
 	c.Output.URL = urlOf(c.ID, c.Status, chunks)
 	c.QueuedAt = c.QueuedAt.UTC()
 	for _, t := range []*time.Time{c.StartedAt, c.FinishedAt} {

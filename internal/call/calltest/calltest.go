@@ -1,0 +1,265 @@
+package calltest
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/blob"
+	"github.com/scriptorium-dev/scriptorium/internal/call"
+	"github.com/scriptorium-dev/scriptorium/internal/change"
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/event"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
+	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
+	"github.com/scriptorium-dev/scriptorium/internal/key"
+	"github.com/scriptorium-dev/scriptorium/internal/organization"
+	"github.com/scriptorium-dev/scriptorium/internal/output"
+	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/runner"
+	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
+)
+
+// Patience is how long tests wait for what must come.
+const Patience = 30 * time.Second
+
+// Options of a server; zero values are defaults for tests.
+type Options struct {
+	Bus    event.Bus   // an in-process one
+	Blobs  *blob.Store // one in memory
+	Spool  string      // a folder of the test's own
+	Runner runner.Runner
+	Run    run.Config
+	Call   call.Config
+	// Recover: what an earlier process left is recovered at the start.
+	Recover bool
+}
+
+// Server is a server without its edge.
+type Server struct {
+	t       testing.TB
+	DB      *database.DB
+	Bus     event.Bus
+	Blobs   *blob.Store
+	Output  *output.Log
+	Fake    *runnertest.Fake // nil where the test has a runner of its own
+	Host    *run.Host
+	Agents  *agent.Service
+	Scripts *script.Service
+	Runs    *run.Service
+	Calls   *call.Service
+}
+
+// New starts a server, which is stopped with the test.
+func New(t testing.TB, d *database.DB, o Options) *Server {
+	t.Helper()
+	s := &Server{t: t, DB: d, Bus: o.Bus, Blobs: o.Blobs}
+	if s.Bus == nil {
+		s.Bus = event.NewMemory()
+		t.Cleanup(func() { s.check(s.Bus.Close()) })
+	}
+	if s.Blobs == nil {
+		s.Blobs = Blobs(t)
+	}
+	if o.Spool == "" {
+		o.Spool = t.TempDir()
+	}
+	if o.Runner == nil {
+		s.Fake = runnertest.NewFake()
+		o.Runner = s.Fake
+	}
+	if o.Run.Server == "" {
+		o.Run.Server = id.New("srv")
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	o.Run.Log, o.Call.Log = quiet, quiet
+	var err error
+	s.Output, err = output.Open(output.Options{Dir: o.Spool, Bus: s.Bus, Blobs: s.Blobs})
+	s.check(err)
+	once := idempotency.NewService(d)
+	s.Agents = agent.NewService(d, once)
+	s.Scripts = script.NewService(d, s.Agents, change.NewService(d, s.Bus), once)
+	s.Host = run.NewHost(d, s.Bus, o.Runner, o.Run)
+	s.Runs = run.NewService(d, s.Agents, s.Scripts, once, s.Host)
+	s.Calls = call.NewService(d, s.Bus, s.Output, s.Scripts, once, s.Host, o.Call)
+	s.Host.Join(s.Calls)
+	s.Agents.Join(s.Scripts, s.Scripts, s.Runs.AgentRemoval())
+	s.Scripts.Join(s.Host.Scripts(), s.Host.Scripts(), s.Host.Scripts())
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if o.Recover {
+		s.check(s.Calls.Recover(ctx))
+	}
+	s.check(s.Host.Start(ctx))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		defer cancel()
+		s.check(s.Host.Stop(ctx))
+		s.check(s.Output.Close())
+	})
+	return s
+}
+
+// Blobs is a blob store in memory, closed with the test.
+func Blobs(t testing.TB) *blob.Store {
+	t.Helper()
+	b, err := blob.Open("mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+func (s *Server) check(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Viewer is someone of a new organization with every capability, in a context that ends with the test.
+func Viewer(t testing.TB, d *database.DB) (context.Context, *key.Viewer) {
+	t.Helper()
+	v := &key.Viewer{Key: &key.Key{ID: id.New(id.Key), Capabilities: key.Capabilities()}}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*Patience)
+	t.Cleanup(cancel)
+	err := d.InTx(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		v.Organization, err = organization.NewService(d).CreateInTx(ctx, tx, "test", nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Key.OrganizationID = v.Organization.ID
+	return key.WithViewer(ctx, v), v
+}
+
+// Agent makes an agent and answers its id.
+func (s *Server) Agent(ctx context.Context) string {
+	s.t.Helper()
+	many := 1000
+	p, err := s.Agents.Create(ctx, agent.CreateInput{Name: "agent", MaxScripts: &many})
+	s.check(err)
+	if p.Agent == nil {
+		s.t.Fatal(p.UserErrors)
+	}
+	return p.Agent.ID
+}
+
+// Save saves a script; parameters "" is none.
+func (s *Server) Save(ctx context.Context, agentID, name, source, parameters string) *script.SavePayload {
+	s.t.Helper()
+	in := script.SaveInput{Agent: agentID, Name: name, Description: "Does " + name + ".", Source: source}
+	if parameters != "" {
+		in.Parameters = json.RawMessage(parameters)
+	}
+	p, err := s.Scripts.Save(ctx, in)
+	s.check(err)
+	if p.Script == nil {
+		s.t.Fatal(p.UserErrors)
+	}
+	return p
+}
+
+// Delete deletes a script.
+func (s *Server) Delete(ctx context.Context, agentID, name string) {
+	s.t.Helper()
+	p, err := s.Scripts.Delete(ctx, script.DeleteInput{Agent: agentID, Name: name})
+	s.check(err)
+	if p.DeletedID == nil {
+		s.t.Fatal(p.UserErrors)
+	}
+}
+
+// Run makes a run of the agent and answers its id.
+func (s *Server) Run(ctx context.Context, agentID string) string {
+	s.t.Helper()
+	p, err := s.Runs.Create(ctx, run.CreateInput{Agent: &agentID})
+	s.check(err)
+	if p.Run == nil {
+		s.t.Fatal(p.UserErrors)
+	}
+	return p.Run.ID
+}
+
+// Call calls a tool and waits for its end; arguments "" is none.
+func (s *Server) Call(ctx context.Context, runID, name, arguments string) *call.Call {
+	s.t.Helper()
+	return s.call(ctx, runID, name, arguments, true)
+}
+
+// Begin calls a tool without waiting.
+func (s *Server) Begin(ctx context.Context, runID, name, arguments string) *call.Call {
+	s.t.Helper()
+	return s.call(ctx, runID, name, arguments, false)
+}
+
+func (s *Server) call(ctx context.Context, runID, name, arguments string, wait bool) *call.Call {
+	s.t.Helper()
+	in := call.ToolCallInput{Run: &runID, Name: name, Wait: &wait}
+	if arguments != "" {
+		in.Arguments = json.RawMessage(arguments)
+	}
+	p, err := s.Calls.ToolCall(ctx, in)
+	s.check(err)
+	if p.Call == nil {
+		s.t.Fatal(p.UserErrors)
+	}
+	return p.Call
+}
+
+// Script calls script_run with a script's name, and waits for the end.
+func (s *Server) Script(ctx context.Context, runID, name string) *call.Call {
+	s.t.Helper()
+	return s.Call(ctx, runID, "script_run", `{"name":"`+name+`"}`)
+}
+
+// Ended waits for a call's end and answers it.
+func (s *Server) Ended(ctx context.Context, c *call.Call) *call.Call {
+	s.t.Helper()
+	return s.Until(ctx, c, func(c *call.Call) bool { return c.Status.Ended() })
+}
+
+// Until waits until a call is as wanted.
+func (s *Server) Until(ctx context.Context, c *call.Call, wanted func(*call.Call) bool) *call.Call {
+	s.t.Helper()
+	deadline := time.Now().Add(Patience)
+	for {
+		found, err := s.Calls.ByIDs(ctx, c.OrganizationID, []string{c.ID})
+		s.check(err)
+		if found[c.ID] != nil && wanted(found[c.ID]) {
+			return found[c.ID]
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited for in vain: call %s is %s", c.ID, found[c.ID].Status)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Arrived waits until a program has come to `wait name`.
+func (s *Server) Arrived(name string) {
+	s.t.Helper()
+	select {
+	case <-s.Fake.Arrived(name):
+	case <-time.After(Patience):
+		s.t.Fatalf("no program came to wait %s", name)
+	}
+}
+
+// Eventually waits until something is so.
+func Eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(Patience)
+	for !so() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

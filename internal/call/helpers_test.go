@@ -1,0 +1,47 @@
+package call_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scriptorium-dev/scriptorium/internal/call/calltest"
+	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/page"
+	"github.com/scriptorium-dev/scriptorium/runner"
+	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
+)
+
+func newFake() *runnertest.Fake { return runnertest.NewFake() }
+
+// describe is a user error's code and path, and its reason where it has one.
+func describe(u fault.UserError) string {
+	switch e := u.(type) {
+	case *fault.PlainUserError:
+		return string(e.Code) + " " + strings.Join(e.Path, " ")
+	case *fault.NotConfigured:
+		return string(e.Code) + " " + strings.Join(e.Path, " ") + " " + e.ReasonCode
+	}
+	return u.Error()
+}
+
+func first(n int) page.Args { return page.Args{First: &n} }
+
+func env(c runner.Call, name string) (string, bool) {
+	for _, e := range c.Env {
+		if k, v, _ := strings.Cut(e, "="); k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// wait waits until a program has come to `wait name`.
+func (w *world) wait(t *testing.T, fake *runnertest.Fake, name string) {
+	t.Helper()
+	select {
+	case <-fake.Arrived(name):
+	case <-time.After(calltest.Patience):
+		t.Fatalf("no program came to wait %s", name)
+	}
+}
