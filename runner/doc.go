@@ -15,6 +15,12 @@
 // The bytes of a call do not pass through the runner process: the server makes the pipes, and their other ends
 // travel as descriptors. Back-pressure is therefore a pipe's own: a slow [Sink] stops the program's writes.
 //
+// A computer's init forks the process of its next call while nobody waits, so a call of `python3 FILE …` costs no start of
+// an interpreter. It runs in that fork as it would in an interpreter of its own (there is a test that runs programs both
+// ways); one difference stays: calls on one computer share the seed of Python's string hashes. Whatever asks for other
+// start-up settings (an option of Python's, a PYTHON… variable that is not among the usual ones) gets an interpreter.
+// With [Config].Spares booted computers wait, so that the first call on a computer costs what the others do.
+//
 // # What is promised
 //
 //   - Nothing of a caller's ever runs on the host. Where no sandbox can be made, Check and Start say so
