@@ -52,15 +52,23 @@ func (q Query) SQL(dialect string) (string, []any) {
 	case len(q.Parents) == 1: // an index can end the search
 		bind(q.Parent+" = ", q.Parents[0])
 	case q.Parent != "":
-		args = append(args, List(q.Parents))
-		where = append(where, q.Parent+" IN "+In(dialect, len(args)))
-		args = append(args, q.Window.Limit+1)
-		return fmt.Sprintf(`SELECT * FROM (SELECT %s, ROW_NUMBER() OVER (PARTITION BY %s ORDER BY %s) AS place FROM %s WHERE %s) AS pages
-			WHERE place <= $%d ORDER BY place`, q.Columns, q.Parent, order, q.From, strings.Join(where, " AND "), len(args)), args
+		args = append(args, List(q.Parents), q.Window.Limit+1)
+		return q.each(dialect, strings.Join(where, " AND "), order, len(args)), args
 	}
 	args = append(args, q.Window.Limit+1)
 	return fmt.Sprintf("SELECT %s, ROW_NUMBER() OVER (ORDER BY %s) AS place FROM %s WHERE %s ORDER BY %s LIMIT $%d",
 		q.Columns, order, q.From, strings.Join(where, " AND "), order, len(args)), args
+}
+
+// each is the statement for many parents, whose list is the last argument but one, and the number of rows the last.
+func (q Query) each(dialect, where, order string, last int) string {
+	if dialect == database.Postgres { // an index can end each parent's search
+		return fmt.Sprintf(`SELECT rows.* FROM jsonb_array_elements_text($%d::jsonb) AS parents(id) CROSS JOIN LATERAL
+			(SELECT %s, ROW_NUMBER() OVER (ORDER BY %s) AS place FROM %s WHERE %s AND %s = parents.id ORDER BY %s LIMIT $%d) AS rows ORDER BY place`,
+			last-1, q.Columns, order, q.From, where, q.Parent, order, last)
+	}
+	return fmt.Sprintf(`SELECT * FROM (SELECT %s, ROW_NUMBER() OVER (PARTITION BY %s ORDER BY %s) AS place FROM %s WHERE %s AND %s IN %s) AS pages
+		WHERE place <= $%d ORDER BY place`, q.Columns, q.Parent, order, q.From, where, q.Parent, In(dialect, last-1), last)
 }
 
 // Bytewise is a text column in the order of its bytes, which is the same on both databases.

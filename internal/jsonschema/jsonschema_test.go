@@ -167,6 +167,7 @@ func TestValidateBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	schema.LimitSteps(20_000)
 	for range 2 { // the budget is for each use
 		if err := schema.Validate(json.RawMessage(`{"a":1}`)); err == nil || err.Error() != "(root): complexity" {
 			t.Fatalf("Validate = %v", err)
@@ -179,8 +180,8 @@ func TestValidateBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := many.Validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 500_000) + `1]}`)); err != nil {
-		t.Fatalf("half a million numbers: %v", err)
+	if err := many.Validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 50_000) + `1]}`)); err != nil {
+		t.Fatalf("many numbers: %v", err)
 	}
 }
 

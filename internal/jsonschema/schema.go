@@ -38,6 +38,7 @@ type Schema struct {
 	mu     sync.Mutex
 	schema *lib.Schema
 	budget *budget
+	steps  int // of one Validate at most
 }
 
 // Check answers an *Invalid where the schema breaks a rule.
@@ -66,7 +67,7 @@ func Compile(schema json.RawMessage) (*Schema, error) {
 	if err := w.schema(root, nil); err != nil {
 		return nil, err
 	}
-	s := &Schema{budget: &budget{}}
+	s := &Schema{budget: &budget{}, steps: maxSteps}
 	if s.schema, err = compile(root.value, s.budget); err != nil {
 		return nil, w.invalid(root, err)
 	}

@@ -52,7 +52,7 @@ func (s *Schema) Validate(arguments json.RawMessage) error {
 func (s *Schema) apply(value any) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.budget.left = maxSteps
+	s.budget.left = s.steps
 	defer func() {
 		if r := recover(); r == errBudget { //nolint:errorlint // it is this very value
 			err = &Violation{"", "complexity"}
