@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed index.html example.graphql assets
@@ -25,8 +26,9 @@ var types = map[string]string{
 
 // file is one thing that is served.
 type file struct {
-	body, zipped []byte
-	media, etag  string
+	body        []byte
+	zipped      func() []byte
+	media, etag string
 }
 
 // Handler serves the page at /playground, and what it needs below. endpoint is the path of the API.
@@ -60,12 +62,15 @@ func page(endpoint string) []byte {
 }
 
 func newFile(name string, body []byte) *file {
-	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	_, _ = w.Write(body) // a buffer takes everything
-	_ = w.Close()
+	zipped := sync.OnceValue(func() []byte {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write(body) // a buffer takes everything
+		_ = w.Close()
+		return b.Bytes()
+	})
 	sum := sha256.Sum256(body)
-	return &file{body: body, zipped: b.Bytes(), media: types[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
+	return &file{body: body, zipped: zipped, media: types[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
 }
 
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +93,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	body := f.body
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		body = f.zipped
+		body = f.zipped()
 		head.Set("Content-Encoding", "gzip")
 	}
 	head.Set("Content-Length", strconv.Itoa(len(body)))

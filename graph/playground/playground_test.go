@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -23,6 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var handler = sync.OnceValue(func() http.Handler { return playground.Handler("/graphql") })
+
 func get(t *testing.T, method, target string, headers ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(method, target, nil)
@@ -30,7 +33,7 @@ func get(t *testing.T, method, target string, headers ...string) *http.Response 
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	playground.Handler("/graphql").ServeHTTP(w, r)
+	handler().ServeHTTP(w, r)
 	return w.Result()
 }
 
