@@ -289,3 +289,63 @@ func TestMaxSources(t *testing.T) {
 		}
 	})
 }
+
+// TestWindows: each window is the part of the list that it says, for one parent and for many.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		const n = 5
+		var ids []string
+		for _, name := range []string{"a", "b"} {
+			var s *script.Script
+			for range n {
+				s = w.Save(w.ctx, t, w.agent.ID, name).Script
+			}
+			ids = append(ids, s.ID)
+		}
+		cursor := func(number int) *string {
+			if number == 0 {
+				return nil
+			}
+			return ptr(page.Encode("versions", fmt.Sprint(number)))
+		}
+		for after := range n + 1 {
+			for before := range n + 1 {
+				for limit := 1; limit <= n+1; limit++ {
+					var between []int // newest first
+					for number := n; number > 0; number-- {
+						if (after == 0 || number < after) && (before == 0 || number > before) {
+							between = append(between, number)
+						}
+					}
+					forward := page.Args{First: &limit, After: cursor(after), Before: cursor(before)}
+					backward := page.Args{Last: &limit, After: cursor(after), Before: cursor(before)}
+					cut := min(limit, len(between))
+					for _, parents := range [][]string{ids, ids[:1]} {
+						w.wantVersions(t, parents, forward, between[:cut], cut < len(between))
+						w.wantVersions(t, parents, backward, between[len(between)-cut:], cut < len(between))
+					}
+				}
+			}
+		}
+	})
+}
+
+// wantVersions compares a page of each script's versions.
+func (w *world) wantVersions(t *testing.T, parents []string, args page.Args, want []int, more bool) {
+	t.Helper()
+	pages, err := w.Scripts.VersionPage(w.ctx, w.viewer.Organization.ID, parents, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, parent := range parents {
+		var got []int
+		for _, v := range pages[parent].Nodes() {
+			got = append(got, v.Number)
+		}
+		info := pages[parent].PageInfo
+		if !slices.Equal(got, want) || args.First != nil && info.HasNextPage != more || args.Last != nil && info.HasPreviousPage != more {
+			t.Errorf("%+v: %v and %+v, want %v and more %v", args, got, info, want, more)
+		}
+	}
+}
