@@ -36,7 +36,8 @@
 // and /tmp count). A computer that outgrows it is killed, and the call ends with [ReasonMemory]. Beside it each
 // process has an address space limit: a program that meets only this one sees an ordinary failure (Python raises
 // MemoryError and exits 1), which is the program's own end, [ReasonExit]. As another user than root there is no
-// cgroup; [Report.MemoryLimit] says so.
+// cgroup: while a call runs, the runner process looks at the sandbox's memory ten times a second instead, so that a
+// program can pass the limit for a moment; [Report.MemoryLimit] says so.
 //
 // Processes, open files and file sizes are limited per process or user (RLIMIT_NPROC, NOFILE, FSIZE, CORE), the
 // folders by their size, wall time by the runner process: TERM to the call, KILL a second later, and the sandbox

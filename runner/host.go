@@ -206,7 +206,7 @@ func (h *host) check() response {
 	r := &Report{Gvisor: v, Platform: "systrap", Fallback: true, Rootless: h.adapter.rootless}
 	r.MemoryLimit = "a cgroup for each computer, and an address space limit for each process"
 	if h.noCgroups != nil {
-		r.MemoryLimit = "an address space limit for each process; none for a whole computer: " + h.noCgroups.Error()
+		r.MemoryLimit = "a look at each computer ten times a second, and an address space limit for each process; no cgroup: " + h.noCgroups.Error()
 	}
 	return response{Report: r}
 }

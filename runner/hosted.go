@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	bootTime    = 15 * time.Second // from runsc's start to the init's first word
-	requestTime = 60 * time.Second // for files to arrive and be put in place
-	termTime    = time.Second      // from TERM to KILL
-	killTime    = 2 * time.Second  // from KILL to the end of the sandbox
+	bootTime    = 15 * time.Second       // from runsc's start to the init's first word
+	requestTime = 60 * time.Second       // for files to arrive and be put in place
+	termTime    = time.Second            // from TERM to KILL
+	killTime    = 2 * time.Second        // from KILL to the end of the sandbox
+	watchTime   = 100 * time.Millisecond // between looks at memory that no cgroup counts
 )
 
 // hosted is one computer in the runner process.
@@ -210,6 +211,11 @@ func (c *hosted) do(r request, files []*os.File) response {
 	closeAll(files) // the pipes' only other ends are now inside
 	e := &execution{c: c, r: r, cancel: cancel, limit: time.NewTimer(requestTime)}
 	defer e.limit.Stop()
+	if c.sandbox.group == nil && r.Op == opCall {
+		t := time.NewTicker(watchTime)
+		defer t.Stop()
+		e.watch = t.C
+	}
 	return e.wait()
 }
 
@@ -225,6 +231,8 @@ type execution struct {
 	began   time.Time
 	reason  Reason // why it is being ended
 	killed  bool
+	watch   <-chan time.Time // nil where a cgroup counts memory
+	memory  bool             // more was seen than there may be
 }
 
 // wait sees the request to its end.
@@ -246,6 +254,11 @@ func (e *execution) wait() response {
 			}
 		case <-e.limit.C:
 			e.late()
+		case <-e.watch:
+			if !e.memory && e.c.sandbox.memory() > e.c.spec.MemoryBytes+sandboxOverhead {
+				e.memory = true
+				e.c.sandbox.kill(time.Second)
+			}
 		case <-e.c.gone:
 			return e.lost()
 		}
@@ -324,7 +337,7 @@ func (e *execution) lost() response {
 	}
 	r := &Result{ExitCode: 137, Signal: "SIGKILL", Reason: e.reason, Wall: wall}
 	switch {
-	case e.r.Op == opCall && e.c.sandbox.oom && e.reason == "":
+	case e.r.Op == opCall && (e.c.sandbox.oom || e.memory) && e.reason == "":
 		r.Reason = ReasonMemory
 	case e.r.Op != opCall || e.reason == "":
 		return failed(faultLost, nil)
@@ -352,7 +365,8 @@ func (e *execution) result(s string) response {
 		r.ExitCode = int(v[1] >> 8 & 0xff)
 	}
 	if e.c.sandbox.group.kills() > e.c.ooms {
-		r.Reason = ReasonMemory
+		r.Reason = ReasonMemory // what was killed was not the sandbox itself, which nobody can trust now
+		e.c.host.work.Go(func() { e.c.sandbox.kill(time.Second) })
 	}
 	if e.reason != "" {
 		r.Reason = e.reason

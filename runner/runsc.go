@@ -55,6 +55,7 @@ type sandbox struct {
 	stderr  *tail
 	exited  chan struct{} // closed when runsc is gone, and with it the sandbox
 	oom     bool          // set before exited is closed
+	shared  string        // the descriptor of the sandbox's memory, once found; its watcher's only
 }
 
 // newAdapter makes the folders that sandboxes share.
@@ -236,6 +237,23 @@ func (sb *sandbox) pid() int {
 	}
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
 	return pid
+}
+
+// memory is what the programs and files inside use, as the host sees it: for where no cgroup counts it. 0 is unknown.
+func (sb *sandbox) memory() int64 {
+	if sb.shared == "" {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", sb.pid()))
+		for _, fd := range fds {
+			if to, _ := os.Readlink(fd); strings.HasPrefix(to, "/memfd:runsc-memory") {
+				sb.shared = fd
+			}
+		}
+	}
+	var st unix.Stat_t
+	if sb.shared == "" || unix.Stat(sb.shared, &st) != nil {
+		return 0
+	}
+	return st.Blocks * 512
 }
 
 // kill ends the sandbox at once; exited is closed soon after.
