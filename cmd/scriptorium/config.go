@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,6 +21,7 @@ type config struct {
 	Data             string
 	DatabaseURL      string
 	RedisURL         string
+	BlobURL          string
 	Runsc            string
 	ComputerIdle     time.Duration
 	CallTimeoutLimit time.Duration
@@ -27,6 +29,10 @@ type config struct {
 	QueuedCalls      int
 	AllowedOrigins   []string
 	CheckConfig      bool
+
+	// For tests, which share one Redis and count statements.
+	redisPrefix string
+	onStatement func(ctx context.Context, statement string)
 }
 
 // envPrefix begins the name of every flag's twin.
@@ -41,6 +47,7 @@ func parseConfig(command string, args []string, getenv func(string) (string, boo
 	f.StringVar(&c.Data, "data", "data", "`folder` for the database, the blobs, the computers' state and admin.key")
 	f.StringVar(&c.DatabaseURL, "database-url", "", "postgres://… `URL`; without it SQLite in the data folder")
 	f.StringVar(&c.RedisURL, "redis-url", "", "redis://… `URL` of the event bus; without it the bus inside this process")
+	f.StringVar(&c.BlobURL, "blob-url", "", "file:///… `URL` of a folder for blobs that all servers share; without it a folder in the data folder")
 	f.StringVar(&c.Runsc, "runsc", "", "`path` of gVisor's runsc (default: runsc beside this program)")
 	f.DurationVar(&c.ComputerIdle, "computer-idle", 10*time.Minute, "how long a run's computer stays when nothing is called")
 	f.DurationVar(&c.CallTimeoutLimit, "call-timeout-limit", 10*time.Minute, "the longest time that a call may take, in whole seconds")

@@ -2433,7 +2433,7 @@ type Agent implements Node {
   name: String!
   "Its runs are offered ` + "`" + `script_run` + "`" + `; off: not offered. Default true. Rule: S1-switch."
   scripting: Boolean!
-  "How many scripts it may keep, 10 by default. Lowering it below their number only blocks new names. Rules: S1-cap, S1-caplow."
+  "How many scripts it may keep: 1 to 1000, 10 by default. Lowering it below their number only blocks new names. Rules: S1-cap, S1-caplow."
   maxScripts: Int!
   "Names that its tools from elsewhere take; a script cannot be created under one of them. Rule: S1-reserved."
   connectedTools: [String!]!
@@ -2515,11 +2515,11 @@ input AgentCreateInput {
   name: String!
   "Whether its runs are offered ` + "`" + `script_run` + "`" + `; left out: true."
   scripting: Boolean
-  "How many scripts it may keep: a positive whole number; left out: 10."
+  "How many scripts it may keep: 1 to 1000; left out: 10. Rule: S1-cap."
   maxScripts: Int
-  "Names that its tools from elsewhere take; left out: none. At most 500, each 1 to 128 characters, none twice."
+  "Names that its tools from elsewhere take; left out: none. At most 500, each 1 to 128 characters without control characters, none twice, none of the system's. Rule: S1-reserved."
   connectedTools: [String!]
-  "At most 255 characters. The same input under the same key within 24 hours answers the same agent; another input: IDEMPOTENCY_MISMATCH."
+  "1 to 255 characters, no control characters. The same input under the same key within 24 hours answers the same agent; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
 
@@ -2529,7 +2529,7 @@ Answer of agentCreate.
 type AgentCreatePayload {
   "The new agent; null where refused."
   agent: Agent
-  "Why it was refused: INVALID, IDEMPOTENCY_MISMATCH. Empty on success."
+  "Why it was refused: INVALID, NAME_TAKEN, NAME_RESERVED, IDEMPOTENCY_MISMATCH. Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -2543,9 +2543,9 @@ input AgentUpdateInput {
   name: String
   "Whether its runs are offered ` + "`" + `script_run` + "`" + `; for runs created from now on."
   scripting: Boolean
-  "How many scripts it may keep: a positive whole number, also one below their number."
+  "How many scripts it may keep: 1 to 1000, also less than it has. Rule: S1-caplow."
   maxScripts: Int
-  "All the names that its tools from elsewhere take, in place of the ones before. Scripts that have one of them stay."
+  "All the names that its tools from elsewhere take, in place of the ones before, under the same rules. A new one that a script of the agent has: NAME_TAKEN."
   connectedTools: [String!]
 }
 
@@ -2555,7 +2555,7 @@ Answer of agentUpdate.
 type AgentUpdatePayload {
   "The agent; null where refused."
   agent: Agent
-  "Why it was refused: INVALID, NOT_FOUND. Empty on success."
+  "Why it was refused: INVALID, NOT_FOUND, NAME_TAKEN, NAME_RESERVED. Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -2803,7 +2803,7 @@ input ToolCallInput {
   version: Int
   "True: answered when the call has ended. False: answered at once; follow it with callOutput. A client that goes away does not cancel the call."
   wait: Boolean = true
-  "At most 255 characters. The same input under the same key within 24 hours answers the same call; another input: IDEMPOTENCY_MISMATCH."
+  "1 to 255 characters, no control characters. The same input under the same key within 24 hours answers the same call; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
 
@@ -2984,7 +2984,7 @@ What this server is and has.
 type Deployment {
   "The version of Scriptorium."
   version: String!
-  "The limits in force, an object: names in camel case, sizes in bytes, times in seconds."
+  "The limits in force: an object of whole numbers, whose names tell their units."
   limits: JSON!
   "What the computers are made of; null where there are none here, and calls are refused with NOT_CONFIGURED."
   image: ComputerImage
@@ -3029,7 +3029,7 @@ extend type Mutation {
     "The new key."
     input: KeyCreateInput!
   ): KeyCreatePayload!
-  "Ends a key at once; revoking one again answers it unchanged. Needs MANAGEMENT."
+  "Ends a key at once, and within 30 seconds the streams that it opened; revoking one again answers it unchanged. Needs MANAGEMENT."
   keyRevoke(
     "The key to end."
     input: KeyRevokeInput!
@@ -3094,7 +3094,7 @@ input KeyCreateInput {
   name: String!
   "What it may do; each at most once. One that the own key lacks: DENIED."
   capabilities: [Capability!]!
-  "The longest that a call of it may run: positive whole seconds; left out: the own key's limit, which it cannot exceed."
+  "The longest that a call of it may run: 1 to 31,536,000 seconds; left out: the own key's limit. More than the own key's: DENIED. Rule: S2-mintime."
   execTimeoutSeconds: Int
   "The organization that it is for; left out: the own one. Another one is the operator's only (else NOT_FOUND)."
   organization: ID
@@ -3116,7 +3116,7 @@ type KeyCreatePayload {
 Input of keyRevoke.
 """
 input KeyRevokeInput {
-  "The key to end. A key may end itself."
+  "The key to end; a key may end itself. The operator may end keys of any organization; only the operator ends the operator's (else DENIED), and the last of those stays (BAD_STATE)."
   key: ID!
 }
 
@@ -3126,12 +3126,12 @@ Answer of keyRevoke.
 type KeyRevokePayload {
   "The key; null where refused."
   key: ApiKey
-  "Why it was refused: NOT_FOUND. Empty on success."
+  "Why it was refused: NOT_FOUND, DENIED, BAD_STATE. Empty on success."
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/organization.graphql", Input: `extend type Mutation {
-  "Makes an organization and its first key, which has every capability. For the operator's key only, else DENIED."
+  "Makes an organization and its first key, which has every capability. For the operator's key only; others get the top-level error DENIED."
   organizationCreate(
     "The new organization."
     input: OrganizationCreateInput!
@@ -3172,7 +3172,7 @@ type OrganizationCreatePayload {
   key: ApiKey
   "The secret of that key, answered this once; null where refused."
   secret: String
-  "Why it was refused: DENIED, INVALID, NOT_FOUND. Empty on success."
+  "Why it was refused: INVALID, NOT_FOUND. Empty on success."
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},
@@ -3292,11 +3292,11 @@ input RunCreateInput {
   "The agent whose scripts it can run; left out: a run without an agent."
   agent: ID
   """
-  Environment variables of its calls: an object of strings, at most 64 entries and 64 KiB, no U+0000. Names match
+  Environment variables of its calls: an object of strings, at most 64 entries and 64 KiB of names and values, no U+0000. Names match
   ` + "`" + `^[A-Z_][A-Z0-9_]*$` + "`" + `; PATH, HOME, LANG, TZ and names that begin with PYTHON, NODE_, LD_, ARTIFIC_, GUILDS_ or SCRIPTORIUM_ are refused.
   """
   environment: JSON
-  "At most 255 characters. The same input under the same key within 24 hours answers the same run; another input: IDEMPOTENCY_MISMATCH."
+  "1 to 255 characters, no control characters. The same input under the same key within 24 hours answers the same run; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
 
@@ -3508,7 +3508,7 @@ type SchemaInvalid implements UserError {
   path: [String!]!
   "JSON Pointer to the part of the schema at fault; the empty string is the whole."
   pointer: String!
-  "The schema keyword at fault: ` + "`" + `type` + "`" + `, ` + "`" + `pattern` + "`" + `, ` + "`" + `$schema` + "`" + ` and so on."
+  "The schema keyword at fault: ` + "`" + `type` + "`" + `, ` + "`" + `pattern` + "`" + `, ` + "`" + `$schema` + "`" + ` and so on; empty where it is none."
   keyword: String!
 }
 
@@ -3682,13 +3682,13 @@ input AgentScriptSaveInput {
   name: String!
   "What it is for: not blank, at most 400 characters, no U+0000. Rule: S1-desc."
   description: String!
-  "Python, not only white space, no U+0000. Rules: S1-src, S1-lang."
+  "Python, at most 1,000,000 bytes, not only white space, no U+0000. Rules: S1-src, S1-lang."
   source: String!
   "JSON Schema (draft 2020-12) of ` + "`" + `type` + "`" + ` object for its arguments; null or left out: it takes any object and is no tool of its own. Rule: S1-params."
   parameters: JSON
   "The number of the version that this one replaces; 0: there must be none of this name. Any other state: VERSION_CONFLICT. Left out: not checked."
   expectedVersion: Int
-  "At most 255 characters. The same input under the same key within 24 hours answers the same version; another input: IDEMPOTENCY_MISMATCH."
+  "1 to 255 characters, no control characters. The same input under the same key within 24 hours answers the same version; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
 
@@ -3837,7 +3837,7 @@ One state of a script. It never changes; numbers are never used again. Rule: S2-
 type ScriptVersion implements Node {
   "ver_…"
   id: ID!
-  "The script that it is a version of."
+  "The script that it is a version of, also after its deletion."
   script: Script! @goField(forceResolver: true)
   "1, 2, 3 …"
   number: Int!

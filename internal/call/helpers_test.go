@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/call/calltest"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
@@ -43,5 +44,17 @@ func (w *world) wait(t *testing.T, fake *runnertest.Fake, name string) {
 	case <-fake.Arrived(name):
 	case <-time.After(calltest.Patience):
 		t.Fatalf("no program came to wait %s", name)
+	}
+}
+
+// busyFor is a while in which something that must not happen would have happened.
+func busyFor() <-chan time.Time { return time.After(100 * time.Millisecond) }
+
+// setScripting turns the agent's scripting on or off.
+func (w *world) setScripting(t *testing.T, on bool) {
+	t.Helper()
+	p, err := w.Agents.Update(w.ctx, agent.UpdateInput{Agent: w.agent, Scripting: &on})
+	if err != nil || p.Agent == nil {
+		t.Fatal(p, err)
 	}
 }

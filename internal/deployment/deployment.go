@@ -3,10 +3,11 @@ package deployment
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/scriptorium-dev/scriptorium/internal/key"
+	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
 // Deployment is what a server tells of itself.
@@ -34,29 +35,43 @@ type ComputerImage struct {
 // Limits are the limits in force, as clients read them.
 type Limits map[string]int64
 
-// Service answers the deployment. SetImage is called once the computers have been checked.
-type Service struct {
-	version string
-	limits  json.RawMessage
-	image   atomic.Pointer[ComputerImage]
+// Computers knows whether there are computers here, and what they are made of.
+type Computers interface {
+	// Report waits until that is known. An error that wraps runner.ErrNotConfigured means that there are none.
+	Report(ctx context.Context) (*runner.Report, error)
 }
 
-// New makes the service.
-func New(version string, limits Limits) (*Service, error) {
+// Service answers the deployment.
+type Service struct {
+	version   string
+	limits    json.RawMessage
+	computers Computers
+}
+
+// NewService makes the service.
+func NewService(version string, limits Limits, computers Computers) (*Service, error) {
 	raw, err := json.Marshal(limits)
 	if err != nil {
 		return nil, fmt.Errorf("the limits as JSON: %w", err)
 	}
-	return &Service{version: version, limits: raw}, nil
+	return &Service{version: version, limits: raw, computers: computers}, nil
 }
-
-// SetImage says what computers are made of here.
-func (s *Service) SetImage(image ComputerImage) { s.image.Store(&image) }
 
 // Get answers the deployment. Any key may read it.
 func (s *Service) Get(ctx context.Context) (*Deployment, error) {
 	if _, err := key.From(ctx); err != nil {
 		return nil, err
 	}
-	return &Deployment{Version: s.version, Limits: s.limits, Image: s.image.Load()}, nil
+	d := &Deployment{Version: s.version, Limits: s.limits}
+	report, err := s.computers.Report(ctx)
+	switch {
+	case errors.Is(err, runner.ErrNotConfigured):
+		return d, nil
+	case err != nil:
+		return nil, err
+	}
+	d.Image = &ComputerImage{
+		Digest: report.Digest, Fallback: report.Fallback, Runtimes: report.Runtimes, Gvisor: report.Gvisor, Platform: report.Platform,
+	}
+	return d, nil
 }

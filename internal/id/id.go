@@ -20,6 +20,8 @@ const (
 	Snapshot     Kind = "snp"
 	Call         Kind = "call"
 	Change       Kind = "chg"
+	// Server names a server in leases; it is no id of the API.
+	Server Kind = "srv"
 )
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/scriptorium-dev/scriptorium/graph"
+	"github.com/scriptorium-dev/scriptorium/internal/blob"
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/event"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
+	"github.com/scriptorium-dev/scriptorium/internal/lifecycle"
+	"github.com/scriptorium-dev/scriptorium/internal/output"
+	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/runner"
+)
+
+// How long the parts may take to stop: streams and requests, then running calls, then the rest by the default.
+const (
+	edgeBudget = 15 * time.Second
+	hostBudget = 40 * time.Second
+)
+
+// server is a running Scriptorium: its parts in the order of their start.
+type server struct {
+	config *config
+	log    *slog.Logger
+	runner runner.Runner // nil until the computers are set up; tests give one of their own
+	parts  lifecycle.Group
+
+	db      *database.DB
+	bus     event.Bus
+	blobs   *blob.Store
+	outputs *output.Log
+	words   *words
+	handler http.Handler
+	edge    *graph.Handler
+	address string
+}
+
+// start brings all parts up. On an error those that were started are stopped again.
+func (s *server) start(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.parts.Stop(ctx))
+		}
+	}()
+	for _, p := range []lifecycle.Part{
+		s.folderPart(), s.databasePart(), s.busPart(), s.outputPart(), s.runnerPart(), s.wordsPart(), s.edgePart(), s.httpPart(),
+	} {
+		if err := s.parts.Start(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stop stops all parts.
+func (s *server) stop(ctx context.Context) error { return s.parts.Stop(ctx) }
+
+// path is a path in the data folder.
+func (s *server) path(names ...string) string {
+	return filepath.Join(append([]string{s.config.Data}, names...)...)
+}
+
+// folderPart makes the data folder, and keeps every other server out of it: spools and computers in it belong to one.
+func (s *server) folderPart() lifecycle.Part {
+	var lock *flock.Flock
+	return lifecycle.Part{
+		Name: "the data folder",
+		Start: func(context.Context) error {
+			if err := os.MkdirAll(s.config.Data, 0o700); err != nil {
+				return err
+			}
+			lock = flock.New(s.path("server.lock"))
+			ok, err := lock.TryLock()
+			if err == nil && !ok {
+				err = fmt.Errorf("%s is in use by another server: give this one a --data of its own", s.config.Data)
+			}
+			return err
+		},
+		Stop: func(context.Context) error { return lock.Unlock() },
+	}
+}
+
+// openDatabase opens the database of the configuration and brings it up to date.
+func openDatabase(ctx context.Context, c *config, log *slog.Logger) (*database.DB, error) {
+	db, err := database.Open(ctx, database.Config{URL: c.DatabaseURL, Data: c.Data, Log: log, OnStatement: c.onStatement})
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Migrate(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func (s *server) databasePart() lifecycle.Part {
+	return lifecycle.Part{
+		Name: "the database",
+		Start: func(ctx context.Context) (err error) {
+			s.db, err = openDatabase(ctx, s.config, s.log)
+			return err
+		},
+		Stop: func(context.Context) error { return s.db.Close() },
+	}
+}
+
+func (s *server) busPart() lifecycle.Part {
+	return lifecycle.Part{
+		Name: "the event bus",
+		Start: func(context.Context) (err error) {
+			if s.config.RedisURL == "" {
+				s.bus = event.NewMemory()
+				return nil
+			}
+			s.bus, err = event.NewRedis(s.config.RedisURL, s.config.redisPrefix)
+			return err
+		},
+		Stop: func(context.Context) error { return s.bus.Close() },
+	}
+}
+
+func (s *server) outputPart() lifecycle.Part {
+	return lifecycle.Part{
+		Name: "the output of calls",
+		Start: func(context.Context) (err error) {
+			location := s.config.BlobURL
+			if location == "" {
+				location = s.path("blobs")
+			}
+			if s.blobs, err = blob.Open(location); err != nil {
+				return err
+			}
+			if s.outputs, err = output.Open(output.Options{Dir: s.path("spool"), Bus: s.bus, Blobs: s.blobs}); err != nil {
+				return errors.Join(err, s.blobs.Close())
+			}
+			return nil
+		},
+		Stop: func(context.Context) error { return errors.Join(s.outputs.Close(), s.blobs.Close()) },
+	}
+}
+
+func (s *server) runnerPart() lifecycle.Part {
+	return lifecycle.Part{
+		Name: "the computers",
+		Start: func(context.Context) error {
+			if s.runner != nil {
+				return nil
+			}
+			runsc, err := s.config.runsc()
+			if err != nil {
+				return err
+			}
+			s.runner, err = runner.New(runner.Config{Runsc: runsc, State: s.path("runner"), MaxComputers: s.config.Computers, Log: s.log})
+			return err
+		},
+		Stop: func(ctx context.Context) error { return s.runner.Close(ctx) },
+	}
+}
+
+// wordsPart joins the words of the domain, makes the first organization and key, ends what an earlier process of this server left,
+// and starts what runs calls.
+func (s *server) wordsPart() lifecycle.Part {
+	return lifecycle.Part{
+		Name: "the services",
+		Start: func(ctx context.Context) error {
+			name, err := s.name()
+			if err != nil {
+				return err
+			}
+			s.words, err = s.joinWords(run.Config{
+				Server: name, MaxComputers: s.config.Computers, MaxWaiting: s.config.QueuedCalls, Idle: s.config.ComputerIdle, Log: s.log,
+			})
+			if err != nil {
+				return err
+			}
+			return s.words.start(ctx, s)
+		},
+		Stop:   func(ctx context.Context) error { return s.words.stop(ctx) },
+		Budget: hostBudget,
+	}
+}
+
+// name answers this server's name in leases. It is kept in the data folder: a server that comes back under its name knows what it left.
+func (s *server) name() (string, error) {
+	file := s.path("server.id")
+	text, err := os.ReadFile(file)
+	if name := strings.TrimSpace(string(text)); err == nil && id.Is(id.Server, name) {
+		return name, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	name := id.New(id.Server)
+	return name, os.WriteFile(file, []byte(name+"\n"), 0o600)
+}
+
+func (s *server) edgePart() lifecycle.Part {
+	return lifecycle.Part{
+		Name:   "the API",
+		Start:  func(context.Context) error { return s.buildEdge() },
+		Stop:   func(ctx context.Context) error { return s.edge.Shutdown(ctx) },
+		Budget: edgeBudget,
+	}
+}
+
+// httpPart listens. Its server is closed before the edge is: what is under way on open connections is waited for by the edge.
+func (s *server) httpPart() lifecycle.Part {
+	var served chan error
+	var h *http.Server
+	return lifecycle.Part{
+		Name: "the listener",
+		Start: func(context.Context) error {
+			listener, err := net.Listen("tcp", s.config.Listen)
+			if err != nil {
+				return err
+			}
+			s.address = listener.Addr().String()
+			h = &http.Server{
+				Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+				ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+			}
+			served = make(chan error, 1)
+			go func() { served <- h.Serve(listener) }()
+			return nil
+		},
+		Stop: func(ctx context.Context) error {
+			err := s.edge.Shutdown(ctx) // streams and sockets first: http.Server does not know of them
+			err = errors.Join(err, h.Shutdown(ctx))
+			if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+				err = errors.Join(err, e)
+			}
+			return err
+		},
+		Budget: edgeBudget,
+	}
+}

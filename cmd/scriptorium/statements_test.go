@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+)
+
+// counted answers how many SQL statements a document costs. The second of two runs counts: the first warms what is cached.
+func (s *testServer) counted(t *testing.T, secret, query string, variables map[string]any) int64 {
+	t.Helper()
+	s.must(t, secret, query, variables)
+	before := s.statements.Load()
+	s.must(t, secret, query, variables)
+	return s.statements.Load() - before
+}
+
+// TestStatementsDoNotGrow holds lists to one number of SQL statements however long they are.
+func TestStatementsDoNotGrow(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []string{database.SQLite, database.Postgres} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			counts := map[string][]int64{}
+			for _, n := range []int{1, 20, 100} {
+				s := startServer(t, dialect)
+				agent := s.agent(t, s.operator, "many scripts", 100)
+				for i := range n {
+					s.save(t, s.operator, agent, fmt.Sprintf("script_%d", i), "print()")
+				}
+				for i := range n - 1 {
+					s.save(t, s.operator, s.agent(t, s.operator, fmt.Sprint("agent ", i), 10), "one", "print()")
+				}
+				for name, query := range map[string]string{
+					"scripts with their latest versions": `query($a: ID!) { agent(id: $a) { scripts(first: 100) { totalCount nodes { name latestVersion { number source author { ... on ApiKey { name } } } } } } }`,
+					"the same by edges":                  `query($a: ID!) { agent(id: $a) { scripts(first: 100) { edges { node { name latestVersion { number author { ... on ApiKey { name } } } owner { ... on Agent { name } } } } } } }`,
+					"agents with their scripts":          `query($a: ID!) { node(id: $a) { id } agents(first: 100) { totalCount nodes { name scripts(first: 1) { totalCount nodes { name latestVersion { number } } } script(name: "one") { id } } } }`,
+					"the change log":                     `query($a: ID!) { scriptChangeLog(agent: $a, first: 100) { edges { node { name script { name } version { number } agent { name } author { ... on ApiKey { name } } } } } }`,
+				} {
+					counts[name] = append(counts[name], s.counted(t, s.operator, query, map[string]any{"a": agent}))
+				}
+			}
+			for name, c := range counts {
+				if c[0] != c[1] || c[1] != c[2] {
+					t.Errorf("%s: %v statements for 1, 20 and 100", name, c)
+				}
+				t.Logf("%s: %d statements", name, c[0])
+			}
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/call"
+	"github.com/scriptorium-dev/scriptorium/internal/change"
+	"github.com/scriptorium-dev/scriptorium/internal/deployment"
+	"github.com/scriptorium-dev/scriptorium/internal/key"
+	"github.com/scriptorium-dev/scriptorium/internal/organization"
+	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
+)
+
+// Resolver holds the services that the fields are answered by. All are needed.
+type Resolver struct {
+	Organizations *organization.Service
+	Keys          *key.Service
+	Agents        *agent.Service
+	Scripts       *script.Service
+	Changes       *change.Service
+	Runs          *run.Service
+	Calls         *call.Service
+	Deployments   *deployment.Service
+}
+
+// Authenticate looks up the key of an Authorization header and answers a context with its viewer and with the loaders of its
+// organization: what the edge calls before an operation.
+func (r *Resolver) Authenticate(ctx context.Context, authorization string) (context.Context, error) {
+	v, err := r.Keys.Authenticate(ctx, authorization)
+	if err != nil {
+		return nil, err
+	}
+	return r.with(ctx, v), nil
+}
+
+// with puts a viewer and loaders into a context.
+func (r *Resolver) with(ctx context.Context, v *key.Viewer) context.Context {
+	return context.WithValue(key.WithViewer(ctx, v), loadersKey{}, r.newLoaders(v.Organization.ID))
+}
