@@ -85,32 +85,31 @@ func (s *Service) accept(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 		if _, other := fault.Refusals(refused); other != nil {
 			return nil, other
 		}
-		written := false
+		var before *accepted
 		err := s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
-			answer, replayed, err := s.once.Once(ctx, tx, request, func(ctx context.Context) (ids []string, err error) {
+			answer, replayed, err := s.once.Once(ctx, tx, request, func(ctx context.Context) ([]string, error) {
 				if refused != nil {
 					return nil, refused
 				}
-				if written, err = insert(ctx, tx, a.call, a.input); err == nil && !written {
+				written, err := insert(ctx, tx, a.call, a.input)
+				if err == nil && !written {
 					err = errStale
 				}
 				return []string{a.call.ID}, err
 			})
-			if err != nil || !replayed {
-				return err
+			if before = nil; err == nil && replayed {
+				before, err = s.replay(ctx, tx, v.Organization.ID, answer)
 			}
-			written = true
-			a, err = s.replay(ctx, tx, v.Organization.ID, answer)
 			return err
 		})
-		switch {
-		case err == nil:
+		if err == nil && before == nil {
 			return a, nil
-		case a != nil:
+		}
+		if a != nil {
 			a.forget()
 		}
 		if !errors.Is(err, errStale) {
-			return nil, err
+			return before, err
 		}
 	}
 	return nil, fault.NewProblem(fault.Unavailable, "the run changes too fast: try again")
