@@ -29,7 +29,7 @@ type file struct {
 // plan is what brings a home to what it should hold.
 type plan struct {
 	write  []file // in the order in which they were asked for
-	remove []file
+	remove []file // for who wants to know: prune removes them
 	keep   []string
 }
 
@@ -86,12 +86,15 @@ func (p plan) changes(home string, sources map[string]string) []runner.FileChang
 	return append(all, prune(home, p.keep))
 }
 
-// batches splits changes so that none passes what a computer takes at once.
+// changesAtOnce is how many changes of files go in one batch.
+const changesAtOnce = 1000
+
+// batches splits changes so that none passes what a computer takes at once; there is always a last one.
 func batches(changes []runner.FileChange, limit int) [][]runner.FileChange {
 	var all [][]runner.FileChange
 	size, start := 0, 0
 	for i, c := range changes {
-		if size > 0 && size+len(c.Content) > limit {
+		if (size > 0 && size+len(c.Content) > limit) || i-start == changesAtOnce {
 			all = append(all, changes[start:i])
 			size, start = 0, i
 		}

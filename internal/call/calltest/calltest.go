@@ -75,6 +75,9 @@ func New(t testing.TB, d *database.DB, o Options) *Server {
 	if o.Run.Server == "" {
 		o.Run.Server = id.New("srv")
 	}
+	if o.Run.Drain == 0 {
+		o.Run.Drain = time.Second
+	}
 	quiet := slog.New(slog.DiscardHandler)
 	o.Run.Log, o.Call.Log = quiet, quiet
 	var err error
@@ -262,4 +265,15 @@ func Eventually(t testing.TB, what string, so func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// Folder is a blob store in a folder of the test's own, as a deployment has it.
+func Folder(t testing.TB) *blob.Store {
+	t.Helper()
+	b, err := blob.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
 }
