@@ -16,6 +16,8 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
+	"github.com/scriptorium-dev/scriptorium/ent/db/blob"
+	"github.com/scriptorium-dev/scriptorium/ent/db/blobpiece"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
@@ -38,6 +40,10 @@ type Client struct {
 	Schema *migrate.Schema
 	// Agent is the client for interacting with the Agent builders.
 	Agent *AgentClient
+	// Blob is the client for interacting with the Blob builders.
+	Blob *BlobClient
+	// BlobPiece is the client for interacting with the BlobPiece builders.
+	BlobPiece *BlobPieceClient
 	// Call is the client for interacting with the Call builders.
 	Call *CallClient
 	// Change is the client for interacting with the Change builders.
@@ -72,6 +78,8 @@ func NewClient(opts ...Option) *Client {
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.Agent = NewAgentClient(c.config)
+	c.Blob = NewBlobClient(c.config)
+	c.BlobPiece = NewBlobPieceClient(c.config)
 	c.Call = NewCallClient(c.config)
 	c.Change = NewChangeClient(c.config)
 	c.Generation = NewGenerationClient(c.config)
@@ -176,6 +184,8 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ctx:           ctx,
 		config:        cfg,
 		Agent:         NewAgentClient(cfg),
+		Blob:          NewBlobClient(cfg),
+		BlobPiece:     NewBlobPieceClient(cfg),
 		Call:          NewCallClient(cfg),
 		Change:        NewChangeClient(cfg),
 		Generation:    NewGenerationClient(cfg),
@@ -207,6 +217,8 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ctx:           ctx,
 		config:        cfg,
 		Agent:         NewAgentClient(cfg),
+		Blob:          NewBlobClient(cfg),
+		BlobPiece:     NewBlobPieceClient(cfg),
 		Call:          NewCallClient(cfg),
 		Change:        NewChangeClient(cfg),
 		Generation:    NewGenerationClient(cfg),
@@ -247,8 +259,8 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Agent, c.Call, c.Change, c.Generation, c.Idempotency, c.Key, c.Organization,
-		c.Run, c.Script, c.Snapshot, c.SnapshotEntry, c.Version,
+		c.Agent, c.Blob, c.BlobPiece, c.Call, c.Change, c.Generation, c.Idempotency,
+		c.Key, c.Organization, c.Run, c.Script, c.Snapshot, c.SnapshotEntry, c.Version,
 	} {
 		n.Use(hooks...)
 	}
@@ -258,8 +270,8 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Agent, c.Call, c.Change, c.Generation, c.Idempotency, c.Key, c.Organization,
-		c.Run, c.Script, c.Snapshot, c.SnapshotEntry, c.Version,
+		c.Agent, c.Blob, c.BlobPiece, c.Call, c.Change, c.Generation, c.Idempotency,
+		c.Key, c.Organization, c.Run, c.Script, c.Snapshot, c.SnapshotEntry, c.Version,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -270,6 +282,10 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
 	case *AgentMutation:
 		return c.Agent.mutate(ctx, m)
+	case *BlobMutation:
+		return c.Blob.mutate(ctx, m)
+	case *BlobPieceMutation:
+		return c.BlobPiece.mutate(ctx, m)
 	case *CallMutation:
 		return c.Call.mutate(ctx, m)
 	case *ChangeMutation:
@@ -443,6 +459,288 @@ func (c *AgentClient) mutate(ctx context.Context, m *AgentMutation) (Value, erro
 		return (&AgentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("db: unknown Agent mutation op: %q", m.Op())
+	}
+}
+
+// BlobClient is a client for the Blob schema.
+type BlobClient struct {
+	config
+}
+
+// NewBlobClient returns a client for the Blob from the given config.
+func NewBlobClient(c config) *BlobClient {
+	return &BlobClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `blob.Hooks(f(g(h())))`.
+func (c *BlobClient) Use(hooks ...Hook) {
+	c.hooks.Blob = append(c.hooks.Blob, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `blob.Intercept(f(g(h())))`.
+func (c *BlobClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Blob = append(c.inters.Blob, interceptors...)
+}
+
+// Create returns a builder for creating a Blob entity.
+func (c *BlobClient) Create() *BlobCreate {
+	mutation := newBlobMutation(c.config, OpCreate)
+	return &BlobCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Blob entities.
+func (c *BlobClient) CreateBulk(builders ...*BlobCreate) *BlobCreateBulk {
+	return &BlobCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *BlobClient) MapCreateBulk(slice any, setFunc func(*BlobCreate, int)) *BlobCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &BlobCreateBulk{err: fmt.Errorf("calling to BlobClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*BlobCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &BlobCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Blob.
+func (c *BlobClient) Update() *BlobUpdate {
+	mutation := newBlobMutation(c.config, OpUpdate)
+	return &BlobUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *BlobClient) UpdateOne(_m *Blob) *BlobUpdateOne {
+	mutation := newBlobMutation(c.config, OpUpdateOne, withBlob(_m))
+	return &BlobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *BlobClient) UpdateOneID(id int) *BlobUpdateOne {
+	mutation := newBlobMutation(c.config, OpUpdateOne, withBlobID(id))
+	return &BlobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Blob.
+func (c *BlobClient) Delete() *BlobDelete {
+	mutation := newBlobMutation(c.config, OpDelete)
+	return &BlobDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *BlobClient) DeleteOne(_m *Blob) *BlobDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *BlobClient) DeleteOneID(id int) *BlobDeleteOne {
+	builder := c.Delete().Where(blob.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &BlobDeleteOne{builder}
+}
+
+// Query returns a query builder for Blob.
+func (c *BlobClient) Query() *BlobQuery {
+	return &BlobQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeBlob},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Blob entity by its id.
+func (c *BlobClient) Get(ctx context.Context, id int) (*Blob, error) {
+	return c.Query().Where(blob.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *BlobClient) GetX(ctx context.Context, id int) *Blob {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *BlobClient) Hooks() []Hook {
+	return c.hooks.Blob
+}
+
+// Interceptors returns the client interceptors.
+func (c *BlobClient) Interceptors() []Interceptor {
+	return c.inters.Blob
+}
+
+func (c *BlobClient) mutate(ctx context.Context, m *BlobMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&BlobCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&BlobUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&BlobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&BlobDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Blob mutation op: %q", m.Op())
+	}
+}
+
+// BlobPieceClient is a client for the BlobPiece schema.
+type BlobPieceClient struct {
+	config
+}
+
+// NewBlobPieceClient returns a client for the BlobPiece from the given config.
+func NewBlobPieceClient(c config) *BlobPieceClient {
+	return &BlobPieceClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `blobpiece.Hooks(f(g(h())))`.
+func (c *BlobPieceClient) Use(hooks ...Hook) {
+	c.hooks.BlobPiece = append(c.hooks.BlobPiece, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `blobpiece.Intercept(f(g(h())))`.
+func (c *BlobPieceClient) Intercept(interceptors ...Interceptor) {
+	c.inters.BlobPiece = append(c.inters.BlobPiece, interceptors...)
+}
+
+// Create returns a builder for creating a BlobPiece entity.
+func (c *BlobPieceClient) Create() *BlobPieceCreate {
+	mutation := newBlobPieceMutation(c.config, OpCreate)
+	return &BlobPieceCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of BlobPiece entities.
+func (c *BlobPieceClient) CreateBulk(builders ...*BlobPieceCreate) *BlobPieceCreateBulk {
+	return &BlobPieceCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *BlobPieceClient) MapCreateBulk(slice any, setFunc func(*BlobPieceCreate, int)) *BlobPieceCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &BlobPieceCreateBulk{err: fmt.Errorf("calling to BlobPieceClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*BlobPieceCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &BlobPieceCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for BlobPiece.
+func (c *BlobPieceClient) Update() *BlobPieceUpdate {
+	mutation := newBlobPieceMutation(c.config, OpUpdate)
+	return &BlobPieceUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *BlobPieceClient) UpdateOne(_m *BlobPiece) *BlobPieceUpdateOne {
+	mutation := newBlobPieceMutation(c.config, OpUpdateOne, withBlobPiece(_m))
+	return &BlobPieceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *BlobPieceClient) UpdateOneID(id int) *BlobPieceUpdateOne {
+	mutation := newBlobPieceMutation(c.config, OpUpdateOne, withBlobPieceID(id))
+	return &BlobPieceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for BlobPiece.
+func (c *BlobPieceClient) Delete() *BlobPieceDelete {
+	mutation := newBlobPieceMutation(c.config, OpDelete)
+	return &BlobPieceDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *BlobPieceClient) DeleteOne(_m *BlobPiece) *BlobPieceDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *BlobPieceClient) DeleteOneID(id int) *BlobPieceDeleteOne {
+	builder := c.Delete().Where(blobpiece.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &BlobPieceDeleteOne{builder}
+}
+
+// Query returns a query builder for BlobPiece.
+func (c *BlobPieceClient) Query() *BlobPieceQuery {
+	return &BlobPieceQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeBlobPiece},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a BlobPiece entity by its id.
+func (c *BlobPieceClient) Get(ctx context.Context, id int) (*BlobPiece, error) {
+	return c.Query().Where(blobpiece.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *BlobPieceClient) GetX(ctx context.Context, id int) *BlobPiece {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryBlob queries the blob edge of a BlobPiece.
+func (c *BlobPieceClient) QueryBlob(_m *BlobPiece) *BlobQuery {
+	query := (&BlobClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(blobpiece.Table, blobpiece.FieldID, id),
+			sqlgraph.To(blob.Table, blob.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, blobpiece.BlobTable, blobpiece.BlobColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *BlobPieceClient) Hooks() []Hook {
+	return c.hooks.BlobPiece
+}
+
+// Interceptors returns the client interceptors.
+func (c *BlobPieceClient) Interceptors() []Interceptor {
+	return c.inters.BlobPiece
+}
+
+func (c *BlobPieceClient) mutate(ctx context.Context, m *BlobPieceMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&BlobPieceCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&BlobPieceUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&BlobPieceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&BlobPieceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown BlobPiece mutation op: %q", m.Op())
 	}
 }
 
@@ -2184,12 +2482,12 @@ func (c *VersionClient) mutate(ctx context.Context, m *VersionMutation) (Value, 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Agent, Call, Change, Generation, Idempotency, Key, Organization, Run, Script,
-		Snapshot, SnapshotEntry, Version []ent.Hook
+		Agent, Blob, BlobPiece, Call, Change, Generation, Idempotency, Key,
+		Organization, Run, Script, Snapshot, SnapshotEntry, Version []ent.Hook
 	}
 	inters struct {
-		Agent, Call, Change, Generation, Idempotency, Key, Organization, Run, Script,
-		Snapshot, SnapshotEntry, Version []ent.Interceptor
+		Agent, Blob, BlobPiece, Call, Change, Generation, Idempotency, Key,
+		Organization, Run, Script, Snapshot, SnapshotEntry, Version []ent.Interceptor
 	}
 )
 

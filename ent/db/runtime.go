@@ -4,6 +4,8 @@ package db
 
 import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
+	"github.com/scriptorium-dev/scriptorium/ent/db/blob"
+	"github.com/scriptorium-dev/scriptorium/ent/db/blobpiece"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
@@ -43,6 +45,30 @@ func init() {
 	agentDescID := agentMixinFields0[0].Descriptor()
 	// agent.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	agent.IDValidator = agentDescID.Validators[0].(func(string) error)
+	blobFields := schema.Blob{}.Fields()
+	_ = blobFields
+	// blobDescName is the schema descriptor for name field.
+	blobDescName := blobFields[0].Descriptor()
+	// blob.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	blob.NameValidator = blobDescName.Validators[0].(func([]byte) error)
+	// blobDescEtag is the schema descriptor for etag field.
+	blobDescEtag := blobFields[1].Descriptor()
+	// blob.EtagValidator is a validator for the "etag" field. It is called by the builders before save.
+	blob.EtagValidator = blobDescEtag.Validators[0].(func(string) error)
+	// blobDescSize is the schema descriptor for size field.
+	blobDescSize := blobFields[2].Descriptor()
+	// blob.SizeValidator is a validator for the "size" field. It is called by the builders before save.
+	blob.SizeValidator = blobDescSize.Validators[0].(func(int64) error)
+	// blobDescAttributes is the schema descriptor for attributes field.
+	blobDescAttributes := blobFields[3].Descriptor()
+	// blob.AttributesValidator is a validator for the "attributes" field. It is called by the builders before save.
+	blob.AttributesValidator = blobDescAttributes.Validators[0].(func(string) error)
+	blobpieceFields := schema.BlobPiece{}.Fields()
+	_ = blobpieceFields
+	// blobpieceDescNumber is the schema descriptor for number field.
+	blobpieceDescNumber := blobpieceFields[1].Descriptor()
+	// blobpiece.NumberValidator is a validator for the "number" field. It is called by the builders before save.
+	blobpiece.NumberValidator = blobpieceDescNumber.Validators[0].(func(int) error)
 	callMixin := schema.Call{}.Mixin()
 	callMixinFields0 := callMixin[0].Fields()
 	_ = callMixinFields0

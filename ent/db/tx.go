@@ -16,6 +16,10 @@ type Tx struct {
 	config
 	// Agent is the client for interacting with the Agent builders.
 	Agent *AgentClient
+	// Blob is the client for interacting with the Blob builders.
+	Blob *BlobClient
+	// BlobPiece is the client for interacting with the BlobPiece builders.
+	BlobPiece *BlobPieceClient
 	// Call is the client for interacting with the Call builders.
 	Call *CallClient
 	// Change is the client for interacting with the Change builders.
@@ -170,6 +174,8 @@ func (tx *Tx) Client() *Client {
 
 func (tx *Tx) init() {
 	tx.Agent = NewAgentClient(tx.config)
+	tx.Blob = NewBlobClient(tx.config)
+	tx.BlobPiece = NewBlobPieceClient(tx.config)
 	tx.Call = NewCallClient(tx.config)
 	tx.Change = NewChangeClient(tx.config)
 	tx.Generation = NewGenerationClient(tx.config)

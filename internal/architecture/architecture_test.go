@@ -85,7 +85,7 @@ var layers = [][]string{
 	{"internal/page", "internal/text", "internal/event", "internal/blob", "graph/scalar"},
 	{"ent/db", "ent/migrate"},
 	{"internal/database"},
-	{"internal/batch"},
+	{"internal/batch", "internal/database/blobbucket"},
 	{"internal/output", "internal/organization"},
 	{"internal/key"},
 	{"internal/deployment", "internal/change", "internal/idempotency"},

@@ -62,6 +62,9 @@ func Open(location string) (*Store, error) {
 	}
 }
 
+// New is a store in a bucket that was opened otherwise; Close closes it.
+func New(bucket *blob.Bucket) *Store { return &Store{bucket} }
+
 func openFolder(path string) (*Store, error) {
 	bucket, err := fileblob.OpenBucket(path, &fileblob.Options{
 		CreateDir:   true,

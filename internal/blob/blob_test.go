@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scriptorium-dev/scriptorium/internal/blob"
+	"github.com/scriptorium-dev/scriptorium/internal/database/blobbucket"
+	"github.com/scriptorium-dev/scriptorium/internal/database/databasetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,6 +33,14 @@ func each(t *testing.T, test func(t *testing.T, s *blob.Store)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, open(t, location))
+		})
+	}
+	for _, dialect := range databasetest.Dialects {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			s := blob.New(blobbucket.Open(databasetest.New(t, dialect), t.TempDir()))
+			t.Cleanup(func() { _ = s.Close() })
+			test(t, s)
 		})
 	}
 }

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/blob"
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/database/databasetest"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/event/eventtest"
 )
 
-// each runs a test on one server with the in-process bus (twice the same), and on two servers with Redis.
+// each runs a test on one server with the in-process bus (twice the same), and on two servers with Redis and PostgreSQL.
 func each(t *testing.T, test func(t *testing.T, here, there *Log)) {
 	t.Parallel()
 	t.Run("memory", func(t *testing.T) {
@@ -26,12 +28,49 @@ func each(t *testing.T, test func(t *testing.T, here, there *Log)) {
 		l := single(t, 0)
 		test(t, l, l)
 	})
-	t.Run("redis", func(t *testing.T) {
+	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
 		url, prefix := eventtest.Redis(t)
-		blobs := memoryBlobs(t)
-		test(t, server(t, eventtest.NewRedis(t, url, prefix), blobs, 0), server(t, eventtest.NewRedis(t, url, prefix), blobs, 0))
+		config := databasetest.Config(t, database.Postgres)
+		test(t, server(t, eventtest.NewRedis(t, url, prefix), databaseBlobs(t, config), 0),
+			server(t, eventtest.NewRedis(t, url, prefix), databaseBlobs(t, config), 0))
 	})
+}
+
+// TestDatabaseOnly: two servers share nothing but PostgreSQL. What a call at one printed is read at the other when it has ended.
+func TestDatabaseOnly(t *testing.T) {
+	t.Parallel()
+	config := databasetest.Config(t, database.Postgres)
+	alone := func() *Log {
+		bus := event.NewMemory()
+		t.Cleanup(func() { _ = bus.Close() })
+		return server(t, bus, databaseBlobs(t, config), 0)
+	}
+	here, there := alone(), alone()
+	r := &row{}
+	w := begin(t, here, "c")
+	stdout, stderr := noise(1, 1<<20+7), noise(2, 100)
+	write(t, w, Stdout, string(stdout))
+	write(t, w, Stderr, string(stderr))
+	s := finish(t, w, r)
+	if left := files(t, here); len(left) != 0 {
+		t.Errorf("the spool is left: %v", left)
+	}
+	for _, l := range []*Log{here, there} {
+		proves(t, everything(t, l, "c", r), s)
+		for i, want := range [][]byte{stdout, stderr} {
+			got, err := io.ReadAll(l.Raw(t.Context(), "c", Stdout+Stream(i), 42, r.get))
+			if err != nil || !bytes.Equal(got, want[42:]) {
+				t.Errorf("stream %d: %d bytes from 42 on, %v, or other ones", i+1, len(got), err)
+			}
+		}
+	}
+	if err := there.Delete(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	if g := everything(t, here, "c", r); g.gaps != 1 || !g.ended {
+		t.Errorf("deleted at the other server: %+v", g)
+	}
 }
 
 // TestSubscribers: 5 MiB of noise on each stream, subscribers from the start, from the middle, and after the end, on both

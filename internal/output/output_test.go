@@ -17,6 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scriptorium-dev/scriptorium/internal/blob"
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/database/blobbucket"
+	"github.com/scriptorium-dev/scriptorium/internal/database/databasetest"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/event/eventtest"
 )
@@ -40,6 +43,14 @@ func memoryBlobs(t testing.TB) *blob.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// databaseBlobs is one server's store in a database that it shares with others.
+func databaseBlobs(t testing.TB, config database.Config) *blob.Store {
+	t.Helper()
+	s := blob.New(blobbucket.Open(databasetest.Open(t, config), t.TempDir()))
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

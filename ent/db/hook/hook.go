@@ -21,6 +21,30 @@ func (f AgentFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.AgentMutation", m)
 }
 
+// The BlobFunc type is an adapter to allow the use of ordinary
+// function as Blob mutator.
+type BlobFunc func(context.Context, *db.BlobMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f BlobFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.BlobMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.BlobMutation", m)
+}
+
+// The BlobPieceFunc type is an adapter to allow the use of ordinary
+// function as BlobPiece mutator.
+type BlobPieceFunc func(context.Context, *db.BlobPieceMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f BlobPieceFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.BlobPieceMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.BlobPieceMutation", m)
+}
+
 // The CallFunc type is an adapter to allow the use of ordinary
 // function as Call mutator.
 type CallFunc func(context.Context, *db.CallMutation) (db.Value, error)

@@ -42,6 +42,57 @@ var (
 			},
 		},
 	}
+	// BlobsColumns holds the columns for the "blobs" table.
+	BlobsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt, Increment: true},
+		{Name: "name", Type: field.TypeBytes, Size: 1024},
+		{Name: "etag", Type: field.TypeString, Size: 64},
+		{Name: "size", Type: field.TypeInt64},
+		{Name: "attributes", Type: field.TypeString, Size: 65536},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "modified_at", Type: field.TypeTime},
+	}
+	// BlobsTable holds the schema information for the "blobs" table.
+	BlobsTable = &schema.Table{
+		Name:       "blobs",
+		Columns:    BlobsColumns,
+		PrimaryKey: []*schema.Column{BlobsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "blob_name",
+				Unique:  true,
+				Columns: []*schema.Column{BlobsColumns[1]},
+			},
+		},
+	}
+	// BlobPiecesColumns holds the columns for the "blob_pieces" table.
+	BlobPiecesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt, Increment: true},
+		{Name: "number", Type: field.TypeInt},
+		{Name: "content", Type: field.TypeBytes},
+		{Name: "blob_id", Type: field.TypeInt},
+	}
+	// BlobPiecesTable holds the schema information for the "blob_pieces" table.
+	BlobPiecesTable = &schema.Table{
+		Name:       "blob_pieces",
+		Columns:    BlobPiecesColumns,
+		PrimaryKey: []*schema.Column{BlobPiecesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "blob_pieces_blobs_blob",
+				Columns:    []*schema.Column{BlobPiecesColumns[3]},
+				RefColumns: []*schema.Column{BlobsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "blobpiece_blob_id_number",
+				Unique:  true,
+				Columns: []*schema.Column{BlobPiecesColumns[3], BlobPiecesColumns[1]},
+			},
+		},
+	}
 	// CallsColumns holds the columns for the "calls" table.
 	CallsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
@@ -522,6 +573,8 @@ var (
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		AgentsTable,
+		BlobsTable,
+		BlobPiecesTable,
 		CallsTable,
 		ChangesTable,
 		GenerationsTable,
@@ -543,6 +596,13 @@ func init() {
 	}
 	AgentsTable.Annotation.Checks = map[string]string{
 		"agents_max_scripts_positive": "max_scripts > 0",
+	}
+	BlobsTable.Annotation = &entsql.Annotation{
+		Table: "blobs",
+	}
+	BlobPiecesTable.ForeignKeys[0].RefTable = BlobsTable
+	BlobPiecesTable.Annotation = &entsql.Annotation{
+		Table: "blob_pieces",
 	}
 	CallsTable.ForeignKeys[0].RefTable = OrganizationsTable
 	CallsTable.ForeignKeys[1].RefTable = RunsTable

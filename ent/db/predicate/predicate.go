@@ -9,6 +9,12 @@ import (
 // Agent is the predicate function for agent builders.
 type Agent func(*sql.Selector)
 
+// Blob is the predicate function for blob builders.
+type Blob func(*sql.Selector)
+
+// BlobPiece is the predicate function for blobpiece builders.
+type BlobPiece func(*sql.Selector)
+
 // Call is the predicate function for call builders.
 type Call func(*sql.Selector)
 

@@ -15,6 +15,28 @@ CREATE TABLE `agents` (
 );
 -- Create index "agent_organization_id_id" to table: "agents"
 CREATE INDEX `agent_organization_id_id` ON `agents` (`organization_id`, `id`);
+-- Create "blobs" table
+CREATE TABLE `blobs` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `name` blob NOT NULL,
+  `etag` text NOT NULL,
+  `size` integer NOT NULL,
+  `attributes` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `modified_at` datetime NOT NULL
+);
+-- Create index "blob_name" to table: "blobs"
+CREATE UNIQUE INDEX `blob_name` ON `blobs` (`name`);
+-- Create "blob_pieces" table
+CREATE TABLE `blob_pieces` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `number` integer NOT NULL,
+  `content` blob NOT NULL,
+  `blob_id` integer NOT NULL,
+  CONSTRAINT `blob_pieces_blobs_blob` FOREIGN KEY (`blob_id`) REFERENCES `blobs` (`id`) ON DELETE CASCADE
+);
+-- Create index "blobpiece_blob_id_number" to table: "blob_pieces"
+CREATE UNIQUE INDEX `blobpiece_blob_id_number` ON `blob_pieces` (`blob_id`, `number`);
 -- Create "calls" table
 CREATE TABLE `calls` (
   `id` text NOT NULL,
