@@ -235,6 +235,40 @@ func TestComputerUnavailable(t *testing.T) {
 	})
 }
 
+// TestQueueOfServer: a server bounds what waits in all of its runs together.
+func TestQueueOfServer(t *testing.T) {
+	t.Parallel()
+	d := databasetest.New(t, database.SQLite)
+	w := newWorld(t, d, calltest.Options{Run: run.Config{MaxQueued: 2}})
+	w.Save(w.ctx, w.agent, "hang", "#fake: wait go\n", "")
+	a, b := w.Run(w.ctx, w.agent), w.Run(w.ctx, w.agent)
+	for _, r := range []string{a, b} {
+		w.Begin(w.ctx, r, "script_run", `{"name":"hang"}`)
+	}
+	calltest.Eventually(t, "a call can wait no more", func() bool { return !w.Host.Admits(a) })
+	expect(t, w.Begin(w.ctx, a, "script_run", `{"name":"plain"}`), call.Refused, call.ComputerUnavailable, "No computer could be made for this call.")
+	w.Fake.Release("go")
+	calltest.Eventually(t, "calls can wait again", func() bool { return w.Host.Admits(a) })
+	if c := w.Script(w.ctx, a, "plain"); c.Status != call.Failed {
+		t.Errorf("then: %s", c.Status)
+	}
+}
+
+// TestGenerationWithoutAgent: a run without an agent has a computer, and nothing to bring into it.
+func TestGenerationWithoutAgent(t *testing.T) {
+	t.Parallel()
+	d := databasetest.New(t, database.SQLite)
+	w := newWorld(t, d, calltest.Options{})
+	p, err := w.Runs.Create(w.ctx, run.CreateInput{})
+	if err != nil || p.Run == nil {
+		t.Fatal(p, err)
+	}
+	g, err := w.Runs.GenerationStart(w.ctx, run.GenerationStartInput{Run: p.Run.ID})
+	if err != nil || g.Run == nil || g.Run.Generation != 1 || len(g.Materialised)+len(g.Removed) != 0 || len(w.Fake.Computers()) != 1 {
+		t.Errorf("got %+v, %v", g, err)
+	}
+}
+
 func TestS1EnvProcess(t *testing.T) {
 	t.Parallel()
 	d := databasetest.New(t, database.SQLite)

@@ -217,10 +217,10 @@ func lockForCancel(ctx context.Context, tx *database.Tx, organizationID, callID 
 
 // lookFor reads what the server must know: see run.Calls.
 func lookFor(ctx context.Context, d *database.DB, server string) ([]run.Work, error) {
-	rows, err := d.SQL().QueryContext(ctx, `SELECT c.run_id, c.id, '' FROM calls c JOIN runs r ON r.id = c.run_id
-		WHERE c.status = 'QUEUED' AND r.status = 'OPEN' AND (r.owner = '' OR r.owner = $1)
-		UNION ALL SELECT c.run_id, c.id, c.cancel FROM calls c JOIN runs r ON r.id = c.run_id
-		WHERE c.status = 'RUNNING' AND c.cancel <> '' AND r.owner = $1 LIMIT 1000`, server)
+	rows, err := d.SQL().QueryContext(ctx, `SELECT c.run_id, c.id, c.cancel FROM calls c JOIN runs r ON r.id = c.run_id
+		WHERE c.status = 'RUNNING' AND c.cancel <> '' AND r.owner = $1
+		UNION ALL SELECT c.run_id, c.id, '' FROM calls c JOIN runs r ON r.id = c.run_id
+		WHERE c.status = 'QUEUED' AND r.status = 'OPEN' AND (r.owner = '' OR r.owner = $1) LIMIT 1000`, server)
 	if err != nil {
 		return nil, fmt.Errorf("call: look: %w", err)
 	}

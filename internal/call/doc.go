@@ -7,6 +7,7 @@
 //	arguments.go      what the script will read, out of what came
 //	call_dispatch.go  the next call of a run is claimed and run on the run's computer
 //	process.go        what the process gets: argv, environment, files, stdin
+//	outcome.go        what came of it: the table of states
 //	call_finish.go    the outcome becomes state and answer, in one transaction, if the run is still ours
 //	answer.go         the text that the model reads
 //	call_cancel.go    stopping one; a deleted script, a finished run

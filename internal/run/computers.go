@@ -92,7 +92,11 @@ func (h *Host) hasPlace() bool {
 func (h *Host) Admits(runID string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.stopping && (h.machines[runID] != nil || h.hasPlace())
+	waiting := 0
+	for _, m := range h.machines {
+		waiting += m.pending
+	}
+	return !h.stopping && waiting < h.config.MaxQueued && (h.machines[runID] != nil || h.hasPlace())
 }
 
 // Stopping says whether the host takes no more work.

@@ -30,6 +30,8 @@ type Config struct {
 	MaxComputers int
 	// MaxWaiting is how many runs wait for a computer to become free (256); further calls get COMPUTER_UNAVAILABLE.
 	MaxWaiting int
+	// MaxQueued is how many calls wait or run at this server, in all of its runs together (1024); further ones get COMPUTER_UNAVAILABLE.
+	MaxQueued int
 	// Idle is how long a computer is kept without a call (10 minutes).
 	Idle time.Duration
 	// Drain is how long Stop lets running calls go on (20 s).
@@ -45,6 +47,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = 256
+	}
+	if c.MaxQueued == 0 {
+		c.MaxQueued = 1024
 	}
 	if c.Idle == 0 {
 		c.Idle = 10 * time.Minute

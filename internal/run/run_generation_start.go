@@ -184,6 +184,9 @@ func (m *Machine) materialise(ctx context.Context, g *Generation) error {
 	if err != nil {
 		return err
 	}
+	if len(changes) == 0 {
+		return nil // a run without an agent has no scripts
+	}
 	home := m.Dir() + "/"
 	for _, b := range batches(changes, filesAtOnce) {
 		report, err := m.computer.Files(ctx, b)
