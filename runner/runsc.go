@@ -184,8 +184,9 @@ func (a *runscAdapter) start(s Spec, work, control *os.File) (*sandbox, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(bundle))
 	}
-	// The root is read-only, so no overlay is wanted; the host's settings are not the runner's to judge. Both save time.
-	args := append(a.flags(), "--overlay2=none", "--host-settings=ignore", "run", "--bundle="+bundle, "--pid-file="+filepath.Join(bundle, "pid"),
+	// What saves time: the root is read-only, so no overlay is wanted; what is bound is read-only, too, so the sandbox need not ask the
+	// host again and again whether it has changed; the host's settings are not the runner's to judge.
+	args := append(a.flags(), "--overlay2=none", "--file-access-mounts=exclusive", "--host-settings=ignore", "run", "--bundle="+bundle, "--pid-file="+filepath.Join(bundle, "pid"),
 		fmt.Sprintf("--pass-fd=3:%d", initWork), fmt.Sprintf("--pass-fd=4:%d", initControl), s.ID)
 	sb := &sandbox{adapter: a, id: s.ID, stderr: &tail{max: 4000}, exited: make(chan struct{})}
 	sb.cmd = exec.Command(a.binary, args...)
