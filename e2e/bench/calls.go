@@ -26,7 +26,7 @@ func (b *bench) firstCall(ctx context.Context) (rows []row, err error) {
 	defer func() { err = errors.Join(err, bare.Close()) }()
 	var ours, reference sample
 	for range 1 + firstPairs {
-		run, err := b.newRun(ctx)
+		run, err := b.newRun(ctx, "hello")
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +52,11 @@ func (b *bench) firstCall(ctx context.Context) (rows []row, err error) {
 
 // warmCall compares a further call of a run with the host's own python3.
 func (b *bench) warmCall(ctx context.Context) ([]row, error) {
-	run, err := b.warmRun(ctx)
+	run, err := b.newRun(ctx, "hello")
 	if err != nil {
+		return nil, err
+	}
+	if err := b.callHello(ctx, run); err != nil { // makes the computer
 		return nil, err
 	}
 	var ours, reference sample

@@ -61,13 +61,13 @@ func run(ctx context.Context, bin string) (err error) {
 // bench is what all measurements share.
 type bench struct {
 	server *client.Server
-	agent  string
-	runsc  string // absolute path
-	python string // absolute path of the host's own
-	folder string // for what bare sandboxes need
+	agents map[string]string // by program
+	runsc  string            // absolute path
+	python string            // absolute path of the host's own
+	folder string            // for what bare sandboxes need
 }
 
-// start starts the server, and keeps an agent with the programs.
+// start starts the server, and saves the programs.
 func start(ctx context.Context, bin string) (*bench, error) {
 	b := &bench{}
 	var err error

@@ -60,7 +60,7 @@ func (b *bench) follow(ctx context.Context, call, fields string, take func(outpu
 
 // delay compares the time from print to a WebSocket's subscriber with that from print to the end of a pipe behind cat.
 func (b *bench) delay(ctx context.Context) ([]row, error) {
-	run, err := b.warmRun(ctx)
+	run, err := b.newRun(ctx, "clock")
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (b *bench) stream(ctx context.Context) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, bare.Close()) }()
-	run, err := b.warmRun(ctx)
+	run, err := b.newRun(ctx, "flood")
 	if err != nil {
 		return nil, err
 	}

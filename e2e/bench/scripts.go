@@ -34,20 +34,22 @@ for i in range(256):
 	floodBytes = 16 << 20
 )
 
-// saveScripts makes an agent that has the programs.
+// saveScripts makes an agent for each program.
 func (b *bench) saveScripts(ctx context.Context) error {
-	var made struct {
-		AgentCreate struct{ Agent struct{ ID string } }
-	}
-	err := b.server.Do(ctx, `mutation { agentCreate(input: { name: "bench" }) { agent { id } userErrors { code message path } } }`, nil, &made)
-	if err != nil {
-		return err
-	}
-	b.agent = made.AgentCreate.Agent.ID
+	b.agents = map[string]string{}
 	for name, source := range map[string]string{"hello": hello, "clock": clock, "flood": flood} {
-		err := b.server.Do(ctx, `mutation($agent: ID!, $name: String!, $source: String!) {
+		var made struct {
+			AgentCreate struct{ Agent struct{ ID string } }
+		}
+		err := b.server.Do(ctx, `mutation($name: String!) { agentCreate(input: { name: $name }) { agent { id } userErrors { code message path } } }`,
+			map[string]string{"name": name}, &made)
+		if err != nil {
+			return err
+		}
+		b.agents[name] = made.AgentCreate.Agent.ID
+		err = b.server.Do(ctx, `mutation($agent: ID!, $name: String!, $source: String!) {
 		  agentScriptSave(input: { agent: $agent, name: $name, description: "Is measured.", source: $source, parameters: { type: "object" } }) {
-		    userErrors { code message path } } }`, map[string]string{"agent": b.agent, "name": name, "source": source}, nil)
+		    userErrors { code message path } } }`, map[string]string{"agent": b.agents[name], "name": name, "source": source}, nil)
 		if err != nil {
 			return err
 		}
@@ -55,13 +57,13 @@ func (b *bench) saveScripts(ctx context.Context) error {
 	return nil
 }
 
-// newRun makes a run; it has no computer yet.
-func (b *bench) newRun(ctx context.Context) (string, error) {
+// newRun makes a run of the agent that has the program; it has no computer yet.
+func (b *bench) newRun(ctx context.Context, program string) (string, error) {
 	var made struct {
 		RunCreate struct{ Run struct{ ID string } }
 	}
 	err := b.server.Do(ctx, `mutation($agent: ID!) { runCreate(input: { agent: $agent }) { run { id } userErrors { code message path } } }`,
-		map[string]string{"agent": b.agent}, &made)
+		map[string]string{"agent": b.agents[program]}, &made)
 	return made.RunCreate.Run.ID, err
 }
 
@@ -69,15 +71,6 @@ func (b *bench) newRun(ctx context.Context) (string, error) {
 func (b *bench) finish(ctx context.Context, run string) error {
 	return b.server.Do(ctx, `mutation($run: ID!) { runFinish(input: { run: $run }) { userErrors { code message path } } }`,
 		map[string]string{"run": run}, nil)
-}
-
-// warmRun makes a run whose computer is up.
-func (b *bench) warmRun(ctx context.Context) (string, error) {
-	run, err := b.newRun(ctx)
-	if err != nil {
-		return "", err
-	}
-	return run, b.callHello(ctx, run)
 }
 
 // callHello calls hello and waits for its end.

@@ -41,9 +41,9 @@ func (s *Subscription) begin(secret, document string, variables any) error {
 	if err := s.send(message{Type: "connection_init", Payload: map[string]string{"Authorization": "Bearer " + secret}}); err != nil {
 		return err
 	}
-	m, _, err := s.receive()
-	if err == nil && m != "connection_ack" {
-		err = fmt.Errorf("the server says %s instead of connection_ack", m)
+	m, err := s.receive(nil)
+	if err == nil && m.Type != "connection_ack" {
+		err = fmt.Errorf("the server says %s instead of connection_ack", m.Type)
 	}
 	if err == nil {
 		err = s.send(message{Type: "subscribe", ID: "1", Payload: map[string]any{"query": document, "variables": variables}})
@@ -68,48 +68,54 @@ func (s *Subscription) send(m message) error {
 	return s.conn.WriteJSON(m)
 }
 
-// receive waits for the next message that is no ping.
-func (s *Subscription) receive() (kind string, payload json.RawMessage, err error) {
+// received is what a server sends; Data is read into what it points to.
+type received struct {
+	Type    string
+	Payload struct {
+		Data   any
+		Errors []problem
+	}
+}
+
+// receive waits for the next message that is no ping, and reads its data into out. Each message is read once: there may be a lot of data.
+func (s *Subscription) receive(out any) (*received, error) {
 	for {
-		var m struct {
-			Type    string
-			Payload json.RawMessage
+		_, text, err := s.conn.ReadMessage()
+		if err != nil {
+			return nil, fmt.Errorf("read the WebSocket: %w", err)
 		}
-		if err := s.conn.ReadJSON(&m); err != nil {
-			return "", nil, fmt.Errorf("read the WebSocket: %w", err)
-		}
-		if m.Type != "ping" {
-			return m.Type, m.Payload, nil
-		}
-		if err := s.send(message{Type: "pong"}); err != nil {
-			return "", nil, err
+		m := &received{}
+		m.Payload.Data = out
+		err = json.Unmarshal(text, m)
+		switch {
+		case m.Type == "ping":
+			if err := s.send(message{Type: "pong"}); err != nil {
+				return nil, err
+			}
+		case m.Type == "error": // its payload is a list
+			return nil, fmt.Errorf("the server says %s", text)
+		case err != nil:
+			return nil, fmt.Errorf("a message cannot be read: %w", err)
+		default:
+			return m, nil
 		}
 	}
 }
 
 // Next waits for the next event and reads its data into out; io.EOF behind the last one.
 func (s *Subscription) Next(out any) error {
-	kind, payload, err := s.receive()
-	if err != nil {
+	m, err := s.receive(out)
+	switch {
+	case err != nil:
 		return err
-	}
-	switch kind {
-	case "complete":
+	case m.Type == "complete":
 		return io.EOF
-	case "next":
-		var next struct {
-			Data   json.RawMessage
-			Errors []problem
-		}
-		if err := json.Unmarshal(payload, &next); err != nil {
-			return err
-		}
-		if len(next.Errors) > 0 {
-			return fmt.Errorf("the server answers: %s", next.Errors[0])
-		}
-		return json.Unmarshal(next.Data, out)
+	case m.Type != "next":
+		return fmt.Errorf("the server says %s", m.Type)
+	case len(m.Payload.Errors) > 0:
+		return fmt.Errorf("the server answers: %s", m.Payload.Errors[0])
 	}
-	return fmt.Errorf("the server says %s: %s", kind, payload)
+	return nil
 }
 
 // Close ends the subscription and its socket.
