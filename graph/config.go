@@ -28,6 +28,8 @@ type Config struct {
 	// Timeout answers how long an operation may take where that is not Limits.Time, for instance for a mutation that waits for a
 	// call; zero means Limits.Time. Subscriptions have no such bound.
 	Timeout func(*graphql.OperationContext) time.Duration
+	// Answer, where it is set, prepares the context in which one answer is made: a request's, or that of each event of a subscription.
+	Answer func(context.Context) context.Context
 	// Timing is for tests; zero fields take the values that its comments name.
 	Timing Timing
 	// Logger takes internal errors; default slog.Default().
@@ -111,6 +113,9 @@ func New(c Config) *Handler {
 	h.exec.SetQueryCache(prepared{})
 	h.exec.SetErrorPresenter(h.present)
 	h.exec.SetRecoverFunc(recovered)
+	if c.Answer != nil {
+		h.exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response { return next(c.Answer(ctx)) })
+	}
 	return h
 }
 

@@ -17,19 +17,24 @@ import (
 )
 
 func (r *agentResolver) Scripts(ctx context.Context, obj *agent.Agent, first *int, after *string, last *int, before *string) (*page.Connection[*script.Script], error) {
-	return load(ctx).agentScripts.Load(ctx, newListKey(obj.ID, page.Args{First: first, After: after, Last: last, Before: before}, nil))
+	return loadList(ctx, obj, "scripts", agentID, page.Args{First: first, After: after, Last: last, Before: before}, r.Resolver.Scripts.PageOfAgents)
 }
 
 func (r *agentResolver) Script(ctx context.Context, obj *agent.Agent, name string) (*script.Script, error) {
-	return load(ctx).scriptsByName.Load(ctx, nameKey{obj.ID, name})
+	return load(ctx, obj, loadKey{"script", name}, agentID, func(ctx context.Context, organizationID string, agentIDs []string) (map[string]*script.Script, error) {
+		return r.Resolver.Scripts.ByName(ctx, organizationID, agentIDs, name)
+	})
 }
 
 func (r *agentResolver) History(ctx context.Context, obj *agent.Agent, first *int, after *string, last *int, before *string, script *string) (*page.Connection[*change.Change], error) {
-	return load(ctx).agentHistory.Load(ctx, newListKey(obj.ID, page.Args{First: first, After: after, Last: last, Before: before}, script))
+	args := page.Args{First: first, After: after, Last: last, Before: before}
+	return load(ctx, obj, byArgs("history", args, script), agentID, func(ctx context.Context, organizationID string, agentIDs []string) (map[string]*page.Connection[*change.Change], error) {
+		return r.Changes.History(ctx, organizationID, agentIDs, script, args)
+	})
 }
 
 func (r *agentResolver) Runs(ctx context.Context, obj *agent.Agent, first *int, after *string, last *int, before *string) (*page.Connection[*run.Run], error) {
-	return load(ctx).agentRuns.Load(ctx, newListKey(obj.ID, page.Args{First: first, After: after, Last: last, Before: before}, nil))
+	return loadList(ctx, obj, "runs", agentID, page.Args{First: first, After: after, Last: last, Before: before}, r.Resolver.Runs.PagesOfAgents)
 }
 
 func (r *mutationResolver) AgentCreate(ctx context.Context, input agent.CreateInput) (*agent.CreatePayload, error) {
@@ -45,7 +50,7 @@ func (r *mutationResolver) AgentDelete(ctx context.Context, input agent.DeleteIn
 }
 
 func (r *queryResolver) Agent(ctx context.Context, id string) (*agent.Agent, error) {
-	return load(ctx).agents.Load(ctx, id)
+	return find(ctx, id, r.Resolver.Agents.ByIDs)
 }
 
 func (r *queryResolver) Agents(ctx context.Context, first *int, after *string, last *int, before *string) (*page.Connection[*agent.Agent], error) {

@@ -17,19 +17,19 @@ import (
 )
 
 func (r *callResolver) Run(ctx context.Context, obj *call.Call) (*run.Run, error) {
-	return loadIf(ctx, load(ctx).runs, obj.RunID)
+	return load(ctx, obj, loadKey{field: "run"}, func(c *call.Call) string { return optional(c.RunID) }, r.Runs.ByIDs)
 }
 
 func (r *callResolver) Script(ctx context.Context, obj *call.Call) (*script.Script, error) {
-	return loadIf(ctx, load(ctx).scripts, obj.ScriptID)
+	return load(ctx, obj, loadKey{field: "script"}, func(c *call.Call) string { return optional(c.ScriptID) }, r.Scripts.ByIDs)
 }
 
 func (r *callResolver) Version(ctx context.Context, obj *call.Call) (*script.Version, error) {
-	return loadIf(ctx, load(ctx).versions, obj.VersionID)
+	return load(ctx, obj, loadKey{field: "version"}, func(c *call.Call) string { return optional(c.VersionID) }, r.Scripts.VersionsByIDs)
 }
 
 func (r *callResolver) Author(ctx context.Context, obj *call.Call) (*key.Key, error) {
-	return load(ctx).keys.Load(ctx, obj.KeyID)
+	return load(ctx, obj, loadKey{field: "author"}, func(c *call.Call) string { return c.KeyID }, r.Keys.ByIDs)
 }
 
 func (r *mutationResolver) ToolCall(ctx context.Context, input call.ToolCallInput) (*call.ToolCallPayload, error) {
@@ -41,7 +41,7 @@ func (r *mutationResolver) CallCancel(ctx context.Context, input call.CancelInpu
 }
 
 func (r *queryResolver) Call(ctx context.Context, id string) (*call.Call, error) {
-	return load(ctx).calls.Load(ctx, id)
+	return find(ctx, id, r.Resolver.Calls.ByIDs)
 }
 
 func (r *queryResolver) Calls(ctx context.Context, first *int, after *string, last *int, before *string, filter *call.Filter) (*page.Connection[*call.Call], error) {

@@ -21,23 +21,23 @@ func (r *queryResolver) ScriptChangeLog(ctx context.Context, agent *string, firs
 }
 
 func (r *scriptChangeResolver) Agent(ctx context.Context, obj *change.Change) (*agent.Agent, error) {
-	return loadIf(ctx, load(ctx).agents, obj.AgentID)
+	return load(ctx, obj, loadKey{field: "agent"}, func(c *change.Change) string { return optional(c.AgentID) }, r.Agents.ByIDs)
 }
 
 func (r *scriptChangeResolver) Script(ctx context.Context, obj *change.Change) (*script.Script, error) {
-	return loadIf(ctx, load(ctx).scripts, obj.ScriptID)
+	return load(ctx, obj, loadKey{field: "script"}, func(c *change.Change) string { return optional(c.ScriptID) }, r.Scripts.ByIDs)
 }
 
 func (r *scriptChangeResolver) Version(ctx context.Context, obj *change.Change) (*script.Version, error) {
-	return loadIf(ctx, load(ctx).versions, obj.VersionID)
+	return load(ctx, obj, loadKey{field: "version"}, func(c *change.Change) string { return optional(c.VersionID) }, r.Scripts.VersionsByIDs)
 }
 
 func (r *scriptChangeResolver) Author(ctx context.Context, obj *change.Change) (call.Author, error) {
-	return loadAuthor(ctx, obj.Author)
+	return loadAuthor(ctx, r.Resolver, obj, func(c *change.Change) change.Author { return c.Author })
 }
 
 func (r *subscriptionResolver) ScriptChanges(ctx context.Context, agent *string, after *string) (<-chan change.Item, error) {
-	return r.Changes.Watch(ctx, organizationOf(ctx), agent, after)
+	return r.Scripts.Watch(ctx, organizationOf(ctx), agent, after)
 }
 
 func (r *Resolver) ScriptChange() generated.ScriptChangeResolver { return &scriptChangeResolver{r} }

@@ -18,14 +18,14 @@ func (r *mutationResolver) OrganizationCreate(ctx context.Context, input organiz
 }
 
 func (r *organizationResolver) Parent(ctx context.Context, obj *organization.Organization) (*organization.Organization, error) {
-	return loadIf(ctx, load(ctx).organizations, obj.ParentID)
+	return load(ctx, obj, loadKey{field: "parent"}, func(o *organization.Organization) string { return optional(o.ParentID) }, r.organizationsByIDs)
 }
 
 func (r *organizationCreatePayloadResolver) Key(ctx context.Context, obj *organization.CreatePayload) (*key.Key, error) {
 	if obj.KeyID == nil {
 		return nil, nil
 	}
-	// The new organization's key: the operator sees it here and nowhere else, so no loader of his own organization has it.
+	// The new organization's key: the operator sees it here and nowhere else, so nothing that looks in his own organization finds it.
 	found, err := r.Keys.ByIDs(ctx, obj.Organization.ID, []string{*obj.KeyID})
 	return found[*obj.KeyID], err
 }

@@ -25,17 +25,11 @@ type Resolver struct {
 	Deployments   *deployment.Service
 }
 
-// Authenticate looks up the key of an Authorization header and answers a context with its viewer and with the loaders of its
-// organization: what the edge calls before an operation.
+// Authenticate looks up the key of an Authorization header and answers a context with its viewer: what the edge calls before an operation.
 func (r *Resolver) Authenticate(ctx context.Context, authorization string) (context.Context, error) {
 	v, err := r.Keys.Authenticate(ctx, authorization)
 	if err != nil {
 		return nil, err
 	}
-	return r.with(ctx, v), nil
-}
-
-// with puts a viewer and loaders into a context.
-func (r *Resolver) with(ctx context.Context, v *key.Viewer) context.Context {
-	return context.WithValue(key.WithViewer(ctx, v), loadersKey{}, r.newLoaders(v.Organization.ID))
+	return key.WithViewer(ctx, v), nil
 }

@@ -29,7 +29,7 @@ func (r *mutationResolver) RunFinish(ctx context.Context, input run.FinishInput)
 }
 
 func (r *queryResolver) Run(ctx context.Context, id string) (*run.Run, error) {
-	return load(ctx).runs.Load(ctx, id)
+	return find(ctx, id, r.Resolver.Runs.ByIDs)
 }
 
 func (r *queryResolver) Runs(ctx context.Context, first *int, after *string, last *int, before *string, agent *string) (*page.Connection[*run.Run], error) {
@@ -37,19 +37,19 @@ func (r *queryResolver) Runs(ctx context.Context, first *int, after *string, las
 }
 
 func (r *runResolver) Agent(ctx context.Context, obj *run.Run) (*agent.Agent, error) {
-	return loadIf(ctx, load(ctx).agents, obj.AgentID)
+	return load(ctx, obj, loadKey{field: "agent"}, func(v *run.Run) string { return optional(v.AgentID) }, r.Agents.ByIDs)
 }
 
 func (r *runResolver) Snapshot(ctx context.Context, obj *run.Run) (*run.Snapshot, error) {
-	return load(ctx).runSnapshots.Load(ctx, obj.ID)
+	return load(ctx, obj, loadKey{field: "snapshot"}, runID, r.Runs.Snapshots)
 }
 
 func (r *runResolver) Tools(ctx context.Context, obj *run.Run) ([]*tool.Tool, error) {
-	return load(ctx).tools.Load(ctx, obj.ID)
+	return load(ctx, obj, loadKey{field: "tools"}, runID, r.Runs.Tools)
 }
 
 func (r *runResolver) Calls(ctx context.Context, obj *run.Run, first *int, after *string, last *int, before *string) (*page.Connection[*call.Call], error) {
-	return load(ctx).runCalls.Load(ctx, newListKey(obj.ID, page.Args{First: first, After: after, Last: last, Before: before}, nil))
+	return loadList(ctx, obj, "calls", runID, page.Args{First: first, After: after, Last: last, Before: before}, r.Resolver.Calls.PagesOfRuns)
 }
 
 func (r *Resolver) Run() generated.RunResolver { return &runResolver{r} }

@@ -13,11 +13,11 @@ import (
 )
 
 func (r *queryResolver) Node(ctx context.Context, id string) (id.Node, error) {
-	return loadNode(ctx, id)
+	return r.findNode(ctx, id)
 }
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]id.Node, error) {
-	return loadNodes(ctx, ids)
+	return r.findNodes(ctx, ids)
 }
 
 func (r *Resolver) Mutation() generated.MutationResolver { return &mutationResolver{r} }

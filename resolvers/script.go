@@ -26,19 +26,21 @@ func (r *mutationResolver) AgentScriptClear(ctx context.Context, input script.Cl
 }
 
 func (r *scriptResolver) Owner(ctx context.Context, obj *script.Script) (script.Owner, error) {
-	return load(ctx).keptAgents.Load(ctx, obj.AgentID)
+	return load(ctx, obj, loadKey{field: "owner"}, func(s *script.Script) string { return s.AgentID }, r.Agents.KeptByIDs)
 }
 
 func (r *scriptResolver) LatestVersion(ctx context.Context, obj *script.Script) (*script.Version, error) {
-	return load(ctx).versions.Load(ctx, obj.LatestVersionID)
+	return load(ctx, obj, loadKey{field: "latestVersion"}, func(s *script.Script) string { return s.LatestVersionID }, r.Scripts.VersionsByIDs)
 }
 
 func (r *scriptResolver) Version(ctx context.Context, obj *script.Script, number int) (*script.Version, error) {
-	return load(ctx).versionsByNumber.Load(ctx, numberKey{obj.ID, number})
+	return load(ctx, obj, loadKey{"version", number}, scriptID, func(ctx context.Context, organizationID string, scriptIDs []string) (map[string]*script.Version, error) {
+		return r.Scripts.VersionByNumber(ctx, organizationID, scriptIDs, number)
+	})
 }
 
 func (r *scriptResolver) Versions(ctx context.Context, obj *script.Script, first *int, after *string, last *int, before *string) (*page.Connection[*script.Version], error) {
-	return load(ctx).scriptVersions.Load(ctx, newListKey(obj.ID, page.Args{First: first, After: after, Last: last, Before: before}, nil))
+	return loadList(ctx, obj, "versions", scriptID, page.Args{First: first, After: after, Last: last, Before: before}, r.Scripts.VersionPage)
 }
 
 func (r *Resolver) Script() generated.ScriptResolver { return &scriptResolver{r} }

@@ -13,11 +13,11 @@ import (
 )
 
 func (r *snapshotResolver) Run(ctx context.Context, obj *run.Snapshot) (*run.Run, error) {
-	return load(ctx).runs.Load(ctx, obj.RunID)
+	return load(ctx, obj, loadKey{field: "run"}, func(s *run.Snapshot) string { return s.RunID }, r.Runs.ByIDs)
 }
 
 func (r *snapshotResolver) Entries(ctx context.Context, obj *run.Snapshot) ([]*run.SnapshotEntry, error) {
-	return load(ctx).entries.Load(ctx, obj.ID)
+	return load(ctx, obj, loadKey{field: "entries"}, func(s *run.Snapshot) string { return s.ID }, r.Runs.SnapshotEntries)
 }
 
 func (r *Resolver) Snapshot() generated.SnapshotResolver { return &snapshotResolver{r} }

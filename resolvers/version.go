@@ -10,24 +10,25 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
+	"github.com/scriptorium-dev/scriptorium/internal/change"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 )
 
 func (r *runStepResolver) Run(ctx context.Context, obj *call.Step) (*run.Run, error) {
-	return load(ctx).runs.Load(ctx, obj.RunID)
+	return load(ctx, obj, loadKey{field: "run"}, func(s *call.Step) string { return s.RunID }, r.Runs.ByIDs)
 }
 
 func (r *runStepResolver) Call(ctx context.Context, obj *call.Step) (*call.Call, error) {
-	return load(ctx).calls.Load(ctx, obj.CallID)
+	return load(ctx, obj, loadKey{field: "call"}, func(s *call.Step) string { return s.CallID }, r.Calls.ByIDs)
 }
 
 func (r *scriptVersionResolver) Script(ctx context.Context, obj *script.Version) (*script.Script, error) {
-	return load(ctx).keptScripts.Load(ctx, obj.ScriptID)
+	return load(ctx, obj, loadKey{field: "script"}, func(v *script.Version) string { return v.ScriptID }, r.Scripts.KeptByIDs)
 }
 
 func (r *scriptVersionResolver) Author(ctx context.Context, obj *script.Version) (call.Author, error) {
-	return loadAuthor(ctx, obj.Author)
+	return loadAuthor(ctx, r.Resolver, obj, func(v *script.Version) change.Author { return v.Author })
 }
 
 func (r *Resolver) RunStep() generated.RunStepResolver { return &runStepResolver{r} }

@@ -47,7 +47,7 @@ func parseConfig(command string, args []string, getenv func(string) (string, boo
 	f.StringVar(&c.Data, "data", "data", "`folder` for the database, the blobs, the computers' state and admin.key")
 	f.StringVar(&c.DatabaseURL, "database-url", "", "postgres://… `URL`; without it SQLite in the data folder")
 	f.StringVar(&c.RedisURL, "redis-url", "", "redis://… `URL` of the event bus; without it the bus inside this process")
-	f.StringVar(&c.BlobURL, "blob-url", "", "file:///… `URL` of a folder for blobs that all servers share; without it a folder in the data folder")
+	f.StringVar(&c.BlobURL, "blob-url", "", "file:///… `URL` of a folder for blobs that all servers share; without it they are in PostgreSQL, or with SQLite in the data folder")
 	f.StringVar(&c.Runsc, "runsc", "", "`path` of gVisor's runsc (default: runsc beside this program)")
 	f.DurationVar(&c.ComputerIdle, "computer-idle", 10*time.Minute, "how long a run's computer stays when nothing is called")
 	f.DurationVar(&c.CallTimeoutLimit, "call-timeout-limit", 10*time.Minute, "the longest time that a call may take, in whole seconds")

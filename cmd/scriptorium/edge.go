@@ -22,6 +22,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/resolvers"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/schema"
 )
@@ -35,6 +36,7 @@ func (s *server) buildEdge() error {
 	s.edge = graph.New(graph.Config{
 		Schema:         generated.NewExecutableSchema(generated.Config{Schema: public, Resolvers: &s.words.Resolver}),
 		Authenticate:   s.words.Authenticate,
+		Answer:         resolvers.WithFamilies,
 		AllowedOrigins: s.config.AllowedOrigins,
 		Timeout:        s.operationTimeout,
 		Logger:         s.log,

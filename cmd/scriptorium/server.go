@@ -17,6 +17,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/graph"
 	"github.com/scriptorium-dev/scriptorium/internal/blob"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/database/blobbucket"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/lifecycle"
@@ -65,8 +66,11 @@ func (s *server) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// stop stops all parts.
-func (s *server) stop(ctx context.Context) error { return s.parts.Stop(ctx) }
+// stop stops all parts. No call is started from here on: a request that waits for a queued one is answered at once.
+func (s *server) stop(ctx context.Context) error {
+	s.words.host.Drain()
+	return s.parts.Stop(ctx)
+}
 
 // path is a path in the data folder.
 func (s *server) path(names ...string) string {
@@ -131,15 +135,23 @@ func (s *server) busPart() lifecycle.Part {
 	}
 }
 
+// openBlobs opens the blobs where all servers of the deployment have them.
+func (s *server) openBlobs() (*blob.Store, error) {
+	switch {
+	case s.config.BlobURL != "":
+		return blob.Open(s.config.BlobURL)
+	case s.config.DatabaseURL != "":
+		return blob.New(blobbucket.Open(s.db, s.config.Data)), nil
+	default:
+		return blob.Open(s.path("blobs"))
+	}
+}
+
 func (s *server) outputPart() lifecycle.Part {
 	return lifecycle.Part{
 		Name: "the output of calls",
 		Start: func(context.Context) (err error) {
-			location := s.config.BlobURL
-			if location == "" {
-				location = s.path("blobs")
-			}
-			if s.blobs, err = blob.Open(location); err != nil {
+			if s.blobs, err = s.openBlobs(); err != nil {
 				return err
 			}
 			if s.outputs, err = output.Open(output.Options{Dir: s.path("spool"), Bus: s.bus, Blobs: s.blobs}); err != nil {
@@ -180,7 +192,7 @@ func (s *server) wordsPart() lifecycle.Part {
 				return err
 			}
 			s.words, err = s.joinWords(run.Config{
-				Server: name, MaxComputers: s.config.Computers, MaxWaiting: s.config.QueuedCalls, Idle: s.config.ComputerIdle, Log: s.log,
+				Server: name, MaxComputers: s.config.Computers, MaxQueued: s.config.QueuedCalls, Idle: s.config.ComputerIdle, Log: s.log,
 			})
 			if err != nil {
 				return err

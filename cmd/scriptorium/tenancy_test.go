@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -113,7 +115,7 @@ func fill(t *testing.T, s *ast.Schema, path string, typ *ast.Type, to string, va
 	return v
 }
 
-// selection asks for everything of a type down to the given depth that needs no argument.
+// selection asks for everything of a type, down to the given depth, that needs no argument.
 func selection(s *ast.Schema, typ *ast.Type, depth int) string {
 	def := s.Types[typ.Name()]
 	switch def.Kind {
@@ -121,33 +123,34 @@ func selection(s *ast.Schema, typ *ast.Type, depth int) string {
 		var b strings.Builder
 		b.WriteString("{ __typename")
 		for i, member := range s.GetPossibleTypes(def) {
-			fmt.Fprintf(&b, " ... on %s { %s }", member.Name, prefixed(s, member, depth-1, fmt.Sprintf("m%d_", i)))
+			fmt.Fprintf(&b, " ... on %s { %s }", member.Name, fields(s, member, 0, fmt.Sprintf("m%d_", i)))
 		}
 		return b.String() + " }"
 	case ast.Object:
-		return "{ " + prefixed(s, def, depth-1, "") + " }"
+		return "{ " + fields(s, def, depth-1, "") + " }"
 	}
 	return ""
 }
 
-// prefixed selects the fields of an object under aliases with a prefix, since members of a union may differ in a field's type.
-func prefixed(s *ast.Schema, def *ast.Definition, depth int, prefix string) string {
-	fields := []string{"__typename"}
+// differing are the fields whose types differ between the kinds of nodes: together they need aliases.
+var differing = []string{"name", "run", "script", "status"}
+
+// fields selects the fields of an object; differing ones of a union's members under an alias with a prefix.
+func fields(s *ast.Schema, def *ast.Definition, depth int, prefix string) string {
+	all := []string{"__typename"}
 	for _, f := range def.Fields {
-		if strings.HasPrefix(f.Name, "__") || slices.ContainsFunc(f.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull && a.DefaultValue == nil }) {
-			continue
-		}
-		sub := selection(s, f.Type, depth)
-		if k := s.Types[f.Type.Name()].Kind; (k == ast.Object || k == ast.Union || k == ast.Interface) && depth <= 0 {
+		needsArgument := slices.ContainsFunc(f.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull && a.DefaultValue == nil })
+		composite := !s.Types[f.Type.Name()].IsLeafType()
+		if strings.HasPrefix(f.Name, "__") || needsArgument || composite && depth <= 0 {
 			continue
 		}
 		alias := ""
-		if prefix != "" {
+		if prefix != "" && slices.Contains(differing, f.Name) {
 			alias = prefix + f.Name + ": "
 		}
-		fields = append(fields, alias+f.Name+" "+sub)
+		all = append(all, alias+f.Name+" "+selection(s, f.Type, depth))
 	}
-	return strings.Join(fields, " ")
+	return strings.Join(all, " ")
 }
 
 var requestIDs = regexp.MustCompile(`"requestId":"[^"]*"`)
@@ -224,7 +227,7 @@ func (s *testServer) compare(t *testing.T, public *ast.Schema, operation string,
 			declared = append(declared, "$"+arg.Name+": "+arg.Type.String())
 			passed = append(passed, arg.Name+": $"+arg.Name)
 		}
-		query := fmt.Sprintf("%s(%s) { %s(%s) %s }", operation, strings.Join(declared, ", "), field.Name, strings.Join(passed, ", "), selection(public, field.Type, 3))
+		query := fmt.Sprintf("%s(%s) { %s(%s) %s }", operation, strings.Join(declared, ", "), field.Name, strings.Join(passed, ", "), selection(public, field.Type, 2))
 		if operation == "subscription" {
 			return s.firstOf(t, secret, query, variables)
 		}
@@ -249,7 +252,9 @@ func (s *testServer) firstOf(t *testing.T, secret, query string, variables map[s
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/graphql", strings.NewReader(string(body)))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // one that begins after all would not end
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/graphql", strings.NewReader(string(body)))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
 	a := s.serve(r, secret)

@@ -142,5 +142,12 @@ func (c *Connection[T]) Nodes() []T {
 	return nodes
 }
 
+// Each calls f with every row of the page.
+func (c *Connection[T]) Each(f func(any)) {
+	for _, e := range c.Edges {
+		f(e.Node)
+	}
+}
+
 // TotalCount answers how many rows the whole list has. It costs a query of its own.
 func (c *Connection[T]) TotalCount(ctx context.Context) (int, error) { return c.count(ctx) }
