@@ -25,13 +25,17 @@ const documents = {
 let server;
 let agent;
 let run;
+let operator;
 let foreign; // ids of another organization
 before(async () => {
   server = await startServer({ name: 'badinput' });
+  operator = { secret: server.secret };
+  foreign = await anotherOrganization();
+  // The tests' own organization is one like any other: the operator may do more.
+  server.secret = (await server.mutate(documents.organizationCreate, { name: 'ours' }, operator)).secret;
   agent = await server.createAgent('bad input');
   await server.saveScript(agent, 'kept', 'print("kept")');
   run = await server.createRun(agent);
-  foreign = await anotherOrganization();
 });
 after(() => server?.stop());
 
@@ -76,10 +80,10 @@ function refused(name, act, check) {
 }
 
 /** A mutation that is refused with one user error of this code and path. */
-function userError(name, mutation, input, code, path, more = {}) {
+function userError(name, mutation, input, code, path, more = {}, options = () => ({})) {
   refused(
     name,
-    () => server.post(documents[mutation], { input: typeof input === 'function' ? input() : input }),
+    () => server.post(documents[mutation], { input: typeof input === 'function' ? input() : input }, options()),
     ({ status, body }) => {
       assert.equal(status, 200, JSON.stringify(body));
       assert.equal(body.errors, undefined, JSON.stringify(body.errors));
@@ -285,7 +289,9 @@ userError('an execTimeoutSeconds of 0', 'keyCreate', { name: 'k', capabilities: 
   'input',
   'execTimeoutSeconds',
 ]);
-userError('an unknown parent', 'organizationCreate', { name: 'o', parent: 'org_nope' }, 'NOT_FOUND', ['input', 'parent']);
+userError('an unknown parent', 'organizationCreate', { name: 'o', parent: 'org_nope' }, 'NOT_FOUND', ['input', 'parent'], {}, () => operator);
+userError('an organization without a name', 'organizationCreate', { name: ' ' }, 'INVALID', ['input', 'name'], {}, () => operator);
+topError('an organization made by another key than the operator\'s', () => server.post(documents.organizationCreate, { input: { name: 'o' } }), 'DENIED', 200);
 
 // ---- Requests --------------------------------------------------------------------------------------------------
 
@@ -366,7 +372,7 @@ for (const [what, bytes] of Object.entries({
 }
 
 topError('300 nested levels in a JSON value', () => server.send(saveBody(`{"type":"object","default":${nested(300)}}`)), 'LIMIT_EXCEEDED|BAD_REQUEST', 400);
-topError('300 nested levels in a body', () => server.send(`{"query":"{ __typename }","extensions":{"a":${nested(300)}}}`), 'LIMIT_EXCEEDED|BAD_REQUEST', 400);
+topError('300 nested levels in a variable', () => server.send(`{"query":"query($ids: [ID!]!) { nodes(ids: $ids) { id } }","variables":{"ids":${nested(300)}}}`), 'LIMIT_EXCEEDED|BAD_REQUEST', 400);
 topError('100,000 nested levels in a body', () => server.send(nested(100_000)), 'LIMIT_EXCEEDED|BAD_REQUEST', 400);
 topError('300 nested selections', () => server.post('{ runs { nodes '.concat('{ agent { runs { nodes '.repeat(100), '{ id }', '} } }'.repeat(100), ' } }')), 'LIMIT_EXCEEDED', 400);
 topError('300 nested lists in a document', () => server.post(`{ nodes(ids: ${nested(300)}) { id } }`), 'LIMIT_EXCEEDED', 400);

@@ -226,7 +226,7 @@ class Server {
   async createAgent(name = 'e2e') {
     const { agent } = await this.mutate(
       'mutation($input: AgentCreateInput!) { agentCreate(input: $input) { agent { id name } userErrors { code message path } } }',
-      { name },
+      { name, maxScripts: 100 },
     );
     return agent;
   }

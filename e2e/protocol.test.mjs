@@ -105,10 +105,6 @@ const late = {
   'no type: 4400': [4400, (s) => s.send({ id: '1' })],
   'subscribe without id: 4400': [4400, (s) => s.send({ type: 'subscribe', payload: { query: '{ __typename }' } })],
   'subscribe without query: 4400': [4400, (s) => s.send({ id: '1', type: 'subscribe', payload: {} })],
-  'subscribe with variables that are no object: 4400': [
-    4400,
-    (s) => s.send({ id: '1', type: 'subscribe', payload: { query: '{ __typename }', variables: [1] } }),
-  ],
   'a subscription id that is in use: 4409': [
     4409,
     (s) => {
@@ -117,7 +113,6 @@ const late = {
     },
   ],
   'a binary frame: 4400': [4400, (s) => s.send(Buffer.from('{"type":"ping"}'))],
-  'a lone surrogate: 4400': [4400, (s) => s.send('{"id":"1","type":"subscribe","payload":{"query":"{ __typename }","variables":{"a":"\\ud800"}}}')],
 };
 for (const [name, [code, act]] of Object.entries(late)) {
   test(name, { timeout: 30_000 }, async (t) => {
@@ -201,6 +196,23 @@ for (const [what, query, variables, code] of [
     await socket.gets('complete', '1');
     const types = socket.events.filter((m) => m.id === '1').map((m) => m.type);
     assert.deepEqual(types, ['error', 'next', 'complete']);
+  });
+}
+
+for (const [what, payload, path] of [
+  ['variables that are no object', '{"query":"{ __typename }","variables":[1]}', ['variables']],
+  ['a lone surrogate', '{"query":"{ __typename }","variables":{"a":"\\ud800"}}', ['variables', 'a']],
+  ['variables nested 300 levels deep', `{"query":"query($a: [ID!]!) { nodes(ids: $a) { id } }","variables":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`, null],
+]) {
+  test(`${what}: an error message with the path, and the socket stays`, { timeout: 30_000 }, async (t) => {
+    const socket = new Raw(t);
+    await socket.init();
+    socket.send(`{"id":"1","type":"subscribe","payload":${payload}}`);
+    const { payload: errors } = await socket.gets('error', '1');
+    assert.match(errors[0].extensions.code, /^(BAD_REQUEST|LIMIT_EXCEEDED)$/);
+    if (path) assert.deepEqual(errors[0].path, path);
+    socket.subscribe('1', '{ __typename }');
+    await socket.gets('complete', '1');
   });
 }
 

@@ -37,6 +37,9 @@ func dotted(path ast.Path) string {
 	return strings.Join(parts, ".")
 }
 
+// maxShownPath bounds how much of a path into broken JSON an error repeats, in bytes: what came may nest 10,000 levels deep.
+const maxShownPath = 400
+
 // broken says where a text stops being JSON. base is where the text begins, as a path.
 func broken(base ast.Path, err error) *gqlerror.Error {
 	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
@@ -44,8 +47,13 @@ func broken(base ast.Path, err error) *gqlerror.Error {
 		return refuse(fault.BadRequest, base, "not valid JSON")
 	}
 	path := append(ast.Path(nil), base...)
+	size := 0
 	for part := range syntax.JSONPointer.Tokens() {
-		path = append(path, ast.PathName(strings.ToValidUTF8(part, "\uFFFD")))
+		part = strings.ToValidUTF8(part, "\uFFFD")
+		if size += len(part) + 1; size > maxShownPath {
+			break // the offset says the rest
+		}
+		path = append(path, ast.PathName(part))
 	}
 	return refuse(fault.BadRequest, path, "not valid JSON: %s at byte %d", reason(syntax.Err), syntax.ByteOffset)
 }

@@ -380,6 +380,10 @@ func TestCheck(t *testing.T) {
 		err := input.Check([]byte(text))
 		if err == nil || codeOf(err) != fault.BadRequest || (want != "" && err.Message != want) {
 			t.Errorf("Check(%.40q) = %v (%s), want %s", text, err, codeOf(err), want)
+			continue
+		}
+		if len(err.Message) > 1000 || len(err.Path) > 400 {
+			t.Errorf("Check(%.40q) repeats %d parts of the path in %d bytes", text, len(err.Path), len(err.Message))
 		}
 	}
 }
