@@ -63,7 +63,7 @@ func TestCutting(t *testing.T) {
 		write(t, w, Stdout, "c")
 		time.Sleep(flushInterval - 1)
 		expect("1:a")
-		time.Sleep(1)
+		time.Sleep(1 * time.Nanosecond)
 		expect("1:a 1:bc") // 20 ms
 		time.Sleep(time.Second)
 		write(t, w, Stderr, "d")
