@@ -46,6 +46,7 @@ function stayedHome({ requests, sockets }) {
 
 /** Puts a document into GraphiQL's editor, runs it, and answers what the result shows once `shows` holds. */
 async function execute(page, document, shows) {
+  await page.waitForSelector('.graphiql-query-editor .CodeMirror', { timeout: 30_000 });
   await page.evaluate((text) => globalThis.document.querySelector('.graphiql-query-editor .CodeMirror').CodeMirror.setValue(text), document);
   await page.click('.graphiql-execute-button');
   const result = await page.waitForFunction(

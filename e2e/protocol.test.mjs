@@ -209,7 +209,7 @@ for (const [what, payload, path] of [
     await socket.init();
     socket.send(`{"id":"1","type":"subscribe","payload":${payload}}`);
     const { payload: errors } = await socket.gets('error', '1');
-    assert.match(errors[0].extensions.code, /^(BAD_REQUEST|LIMIT_EXCEEDED)$/);
+    assert.match(errors[0].extensions.code, /^(BAD_REQUEST|LIMIT_EXCEEDED|VALIDATION_FAILED)$/);
     if (path) assert.deepEqual(errors[0].path, path);
     socket.subscribe('1', '{ __typename }');
     await socket.gets('complete', '1');

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -115,7 +116,7 @@ func prepare(ctx context.Context, s *server, source string) (run string, err err
 
 // reportBy calls the tool once, prints what it prints as it comes, and checks what it answers.
 func reportBy(ctx context.Context, s *server, run, orders, by string) error {
-	begin := time.Now()
+	out := newOutput()
 	var called struct{ Call struct{ ID string } }
 	err := s.mutate(ctx, `mutation($input: ToolCallInput!) { toolCall(input: $input) { call { id } userErrors { code message path } } }`,
 		map[string]any{"run": run, "name": "sales_report", "wait": false, "arguments": map[string]string{"csv": orders, "by": by}}, &called)
@@ -123,7 +124,6 @@ func reportBy(ctx context.Context, s *server, run, orders, by string) error {
 		return err
 	}
 	fmt.Printf("Called sales_report by %s with %d KiB of orders:\n", by, len(orders)>>10)
-	out := output{begin: begin}
 	if err := s.follow(ctx, called.Call.ID, out.take); err != nil {
 		return err
 	}
@@ -148,30 +148,41 @@ func reportBy(ctx context.Context, s *server, run, orders, by string) error {
 
 // output gathers and prints what a call prints.
 type output struct {
-	begin  time.Time
-	bytes  map[string][]byte
-	chunks int
-	end    *ended
+	begin   time.Time
+	bytes   map[string][]byte
+	printed map[string]int // bytes
+	chunks  int
+	end     *ended
+}
+
+func newOutput() *output {
+	return &output{begin: time.Now(), bytes: map[string][]byte{}, printed: map[string]int{}}
+}
+
+// print prints the lines of a stream that are whole by now.
+func (o *output) print(stream string) {
+	for line := range bytes.Lines(o.bytes[stream][o.printed[stream]:]) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			return
+		}
+		o.printed[stream] += len(line)
+		text := strings.TrimRight(string(line), "\n")
+		if len(text) > 100 {
+			text = text[:97] + "..."
+		}
+		fmt.Printf("  %6d ms  %-6s  %s\n", time.Since(o.begin).Milliseconds(), strings.ToLower(stream), text)
+	}
 }
 
 func (o *output) take(e outputEvent) error {
 	switch e.Kind {
 	case "OutputChunk":
-		if o.bytes == nil {
-			o.bytes = map[string][]byte{}
-		}
 		if at := fmt.Sprint(len(o.bytes[e.Stream])); e.Offset != at {
 			return fmt.Errorf("a chunk of %s begins at %s, not at %s", e.Stream, e.Offset, at)
 		}
 		o.bytes[e.Stream] = append(o.bytes[e.Stream], e.Data...)
 		o.chunks++
-		for line := range strings.Lines(string(e.Data)) {
-			line = strings.TrimRight(line, "\n")
-			if len(line) > 100 {
-				line = line[:97] + "..."
-			}
-			fmt.Printf("  %6d ms  %-6s  %s\n", time.Since(o.begin).Milliseconds(), strings.ToLower(e.Stream), line)
-		}
+		o.print(e.Stream)
 	case "CallFinished":
 		o.end = &e.Call
 	default:
