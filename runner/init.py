@@ -6,7 +6,7 @@
 #   F<length>           payload                         changes of files
 #   C<length>           payload stdin stdout stderr     changes of files, then a program
 #   P                                                   the init's compiled code
-#   answers: p<code>; n<pid> waiting; r<path> removed; o<pid> done, or the program starts; e<index> <full> <message>
+#   answers: p<code>; n<pid> waiting (n0: the first one will be soon); r<path> removed; o<pid> done, or the program starts; e<index> <full> <message>
 # Descriptor 4 (control): t and k end the running program; x<pid> <status> <cpu us> <max rss KiB> <left over> tells its end.
 #
 # Capabilities: SETUID and SETGID to become the programs' user, KILL to end them, CHOWN to hand files over to it, and
@@ -482,6 +482,7 @@ if type(sys.stdout.buffer).__module__ == "_io":  # else an interpreter's own sta
         exec(compile(_f.read(), "streams.py", "exec"), {})
 os.environ.clear()
 gc.freeze()
+_work.send(b"n0")  # ready: what is asked meanwhile waits for the first process, whose fork takes its time here
 _done = None
 _first = True
 while _done is None:
