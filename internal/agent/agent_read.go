@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
@@ -29,13 +28,7 @@ func (s *Service) KeptByIDs(ctx context.Context, organizationID string, ids []st
 // Page answers a page of the organization's agents, oldest first.
 func (s *Service) Page(ctx context.Context, organizationID string, args page.Args) (*page.Connection[*Agent], error) {
 	const order = "agents"
-	w, err := args.WindowOf(order, func(cursor string) (string, error) {
-		key, err := page.Decode(order, cursor)
-		if err == nil && !id.Is(id.Agent, key) {
-			err = errors.New("the cursor holds no agent's id")
-		}
-		return key, err
-	})
+	w, err := args.Window(order, id.Agent)
 	if err != nil {
 		return nil, err
 	}

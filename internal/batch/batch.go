@@ -20,9 +20,9 @@ func In(dialect string, n int) string {
 	return fmt.Sprintf("(SELECT value FROM json_each($%d))", n)
 }
 
-// List is the argument of In.
+// List is the argument of In. No ids are the empty list, which nothing is in.
 func List(ids []string) string {
-	sorted := slices.Clone(ids)
+	sorted := append([]string{}, ids...) // never nil: PostgreSQL takes JSON's null for no list
 	slices.Sort(sorted)
 	raw, err := json.Marshal(slices.Compact(sorted))
 	if err != nil {

@@ -60,6 +60,9 @@ func TestS2CutAnswers(t *testing.T) {
 			t.Parallel()
 			o := conclude(c.result, c.err, c.cause, 60)
 			e := o.end(&Call{ID: "call_1"}, output.Summary{Stdout: total(c.stdout), Stderr: total(c.stderr)}, database.Now())
+			if stopped := o.code != ""; (e.ExitCode == nil) != stopped || stopped && e.Signal != nil {
+				t.Errorf("%s has the exit code %v and the signal %v", o.code, e.ExitCode, e.Signal)
+			}
 			got := fmt.Sprintf("%s %s\n%s", e.Status, o.code, e.Text)
 			file := filepath.Join("testdata", "answer_"+name+".txt")
 			if *update {
@@ -95,6 +98,24 @@ func TestS2CutRoom(t *testing.T) {
 		out, errs := cut(total(strings.Repeat("o", c.stdout)), total(strings.Repeat("e", c.stderr)))
 		if len(out.kept) != c.out || len(errs.kept) != c.errs || out.leftOut != int64(c.stdout-c.out) || errs.leftOut != int64(c.stderr-c.errs) {
 			t.Errorf("%+v: %d and %d kept, %d and %d left out", c, len(out.kept), len(errs.kept), out.leftOut, errs.leftOut)
+		}
+	}
+}
+
+// TestBytesThatAreNoText: each byte that is no UTF-8 reads as one U+FFFD, in all that tells of the output.
+func TestBytesThatAreNoText(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"a\x00é": "a\x00é", "\xff\xfe\xfd": "\uFFFD\uFFFD\uFFFD", "a\xe2\x82b": "a\uFFFD\uFFFDb", "\xed\xa0\x80": "\uFFFD\uFFFD\uFFFD", "\uFFFD": "\uFFFD",
+		"\xf0\x9f\x98": "\uFFFD\uFFFD\uFFFD", "\xc0\x80": "\uFFFD\uFFFD",
+	} {
+		o := conclude(runner.Result{Reason: runner.ReasonExit}, nil, nil, 60)
+		e := o.end(&Call{ID: "call_1"}, output.Summary{Stdout: total(in), Stderr: total(in + in)}, database.Now())
+		if e.Stdout() != want || e.Stderr() != want+want {
+			t.Errorf("%q: stdout %q, stderr %q", in, e.Stdout(), e.Stderr())
+		}
+		if text := "exit_code: 0\nstdout:\n" + want + "\nstderr:\n" + want + want + "\n"; e.Text != text {
+			t.Errorf("%q: text %q", in, e.Text)
 		}
 	}
 }

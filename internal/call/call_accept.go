@@ -137,9 +137,12 @@ func (s *Service) decide(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 	if !script.ValidName(name) { // nothing has such a name, and a database may not take it
 		name = ""
 	}
-	t, err := readTarget(ctx, s.db, v.Organization.ID, *in.Run, name)
-	if err != nil {
-		return nil, err
+	var t *target
+	if id.Is(id.Run, *in.Run) {
+		var err error
+		if t, err = readTarget(ctx, s.db, v.Organization.ID, *in.Run, name); err != nil {
+			return nil, err
+		}
 	}
 	if err := t.refuses(in); err != nil {
 		return nil, err
@@ -206,7 +209,7 @@ func (s *Service) refusal(ctx context.Context, v *key.Viewer, t *target, name st
 	case args.fault != nil:
 		return args.fault, nil
 	}
-	if c.Tool != tool.ScriptRun {
+	if t.parameters != nil { // whichever of the two ways it is called
 		schema, err := s.schemas.of(*t.versionID, t.parameters)
 		if err != nil {
 			return nil, err
@@ -222,18 +225,17 @@ func (s *Service) refusal(ctx context.Context, v *key.Viewer, t *target, name st
 // resolve notes which script and version the call runs: the snapshot's, else, for a name absent from it, the live one's (S1-snaprun,
 // S1-newlive). It answers false where there is none.
 func (s *Service) resolve(ctx context.Context, t *target, name string, c *Call) (bool, error) {
-	if t.versionID != nil {
-		c.ScriptID, c.VersionID, c.TimeoutSeconds = t.scriptID, t.versionID, *t.timeout
-		return true, nil
+	if t.versionID == nil && t.agentID != nil {
+		live, err := s.scripts.LiveByName(ctx, nil, c.OrganizationID, *t.agentID, name)
+		if err != nil || live == nil {
+			return false, err
+		}
+		t.scriptID, t.versionID, t.timeout, t.parameters = &live.Script.ID, &live.Version.ID, &live.Version.TimeoutSeconds, live.Version.Parameters
 	}
-	if t.agentID == nil {
+	if t.versionID == nil {
 		return false, nil
 	}
-	live, err := s.scripts.LiveByName(ctx, nil, c.OrganizationID, *t.agentID, name)
-	if err != nil || live == nil {
-		return false, err
-	}
-	c.ScriptID, c.VersionID, c.TimeoutSeconds = &live.Script.ID, &live.Version.ID, live.Version.TimeoutSeconds
+	c.ScriptID, c.VersionID, c.TimeoutSeconds = t.scriptID, t.versionID, *t.timeout
 	return true, nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
+	"github.com/scriptorium-dev/scriptorium/internal/text"
 )
 
 // The lists of calls, as their cursors name them: all, newest first, and a run's, in the order in which they were accepted.
@@ -15,7 +17,7 @@ const (
 
 // ByIDs answers the organization's calls with these ids, in one statement.
 func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Call, error) {
-	calls, err := byIDs(ctx, s.db.SQL(), organizationID, ids)
+	calls, err := byIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Call, ids))
 	if err != nil {
 		return nil, err
 	}
@@ -29,12 +31,15 @@ func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string
 
 // Page answers a page of the organization's calls that meet the filter, newest first.
 func (s *Service) Page(ctx context.Context, organizationID string, filter *Filter, args page.Args) (*Connection, error) {
-	w, err := args.Window(orderAll)
+	w, err := args.Window(orderAll, id.Call)
 	if err != nil {
 		return nil, err
 	}
 	if filter == nil {
 		filter = &Filter{}
+	}
+	if !filter.canMatch() {
+		filter = &Filter{Status: []Status{}}
 	}
 	rows, err := list(ctx, s.db, organizationID, *filter, w)
 	if err != nil {
@@ -46,9 +51,19 @@ func (s *Service) Page(ctx context.Context, organizationID string, filter *Filte
 	}), nil
 }
 
+// canMatch says whether there can be calls that meet the filter: what it looks for has the shape of an id or a name, which a database takes.
+func (f *Filter) canMatch() bool {
+	for kind, wanted := range map[id.Kind]*string{id.Run: f.Run, id.Agent: f.Agent, id.Script: f.Script} {
+		if wanted != nil && !id.Is(kind, *wanted) {
+			return false
+		}
+	}
+	return f.Tool == nil || text.Storable("tool", *f.Tool) == nil
+}
+
 // PagesOfRuns answers a page of each run's calls, in the order in which they were accepted, in one statement.
 func (s *Service) PagesOfRuns(ctx context.Context, organizationID string, runIDs []string, args page.Args) (map[string]*Connection, error) {
-	w, err := args.Window(orderOfRun)
+	w, err := args.Window(orderOfRun, id.Call)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package call_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,9 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/call/calltest"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/database/databasetest"
+	"github.com/scriptorium-dev/scriptorium/internal/fault"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
+	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
@@ -54,6 +57,7 @@ func TestS1RunAndOwnTool(t *testing.T) {
 	t.Parallel()
 	databasetest.Each(t, func(t *testing.T, d *database.DB) {
 		w := newWorld(t, d, calltest.Options{})
+		w.Save(w.ctx, w.agent, "echo", "#fake: stdin\n", "")
 		r := w.Run(w.ctx, w.agent)
 		own := w.Call(w.ctx, r, "deck", `{"title": "Q3",  "n": 9007199254740993.0}`)
 		expect(t, own, call.Succeeded, "", "exit_code: 0\nstdout:\ndeck 1\n{\"title\": \"Q3\",  \"n\": 9007199254740993.0}\nstderr:\n\n")
@@ -68,8 +72,8 @@ func TestS1RunAndOwnTool(t *testing.T) {
 		}
 		both := w.Call(w.ctx, r, "script_run", `{"name":"deck","arguments":"{ \"title\" : \"x\" }"}`)
 		expect(t, both, call.Succeeded, "", "exit_code: 0\nstdout:\ndeck 1\n{ \"title\" : \"x\" }\nstderr:\n\n")
-		none := w.Call(w.ctx, r, "script_run", `{"name":"deck"}`)
-		expect(t, none, call.Succeeded, "", "exit_code: 0\nstdout:\ndeck 1\n{}\nstderr:\n\n")
+		none := w.Call(w.ctx, r, "script_run", `{"name":"echo"}`)
+		expect(t, none, call.Succeeded, "", "exit_code: 0\nstdout:\n{}\nstderr:\n\n")
 
 		// What was answered is what is kept.
 		found, err := w.Calls.ByIDs(w.ctx, w.v.Organization.ID, []string{own.ID})
@@ -91,6 +95,7 @@ func TestS2FixedRefusals(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, d *database.DB) {
 		w := newWorld(t, d, calltest.Options{})
 		r := w.Run(w.ctx, w.agent)
+		w.Save(w.ctx, w.agent, "late", "#fake: out late\n", slides) // not in the snapshot
 		const notObject = "arguments must be a JSON object"
 		unknown, invalid := "There is no tool of this name in this run.", "Tool arguments were not valid.\n"
 		for _, c := range []struct {
@@ -110,6 +115,11 @@ func TestS2FixedRefusals(t *testing.T) {
 			{"script_run", `{"name":"deck","arguments":"7"}`, call.InvalidArguments, notObject},
 			{"script_run", `{"name":"deck","arguments":""}`, call.InvalidArguments, notObject},
 			{"script_run", `[]`, call.InvalidArguments, notObject},
+			{"script_run", `{"name":"deck"}`, call.InvalidArguments, invalid + "/title: required"}, // as under its own name
+			{"script_run", `{"name":"deck","arguments":{"title":"x","slides":[{}]}}`, call.InvalidArguments, invalid + "/slides/0/heading: required"},
+			{"script_run", `{"name":"deck","arguments":"{\"title\":1}"}`, call.InvalidArguments, invalid + "/title: type"},
+			{"script_run", `{"name":"late","arguments":{"title":1}}`, call.InvalidArguments, invalid + "/title: type"},
+			{"late", `{}`, call.UnknownTool, unknown},
 			{"deck", ``, call.InvalidArguments, invalid + "/title: required"},
 			{"deck", `7`, call.InvalidArguments, notObject},
 			{"deck", `"{"`, call.InvalidArguments, notObject},
@@ -134,6 +144,10 @@ func TestS2FixedRefusals(t *testing.T) {
 		k.Capabilities = []key.Capability{key.Tooling}
 		v.Key = &k
 		expect(t, w.Call(key.WithViewer(w.ctx, &v), r, "deck", `{}`), call.Refused, call.Denied, "Denied by policy.")
+		var problem *fault.Problem
+		if _, err := w.Runs.GenerationStart(key.WithViewer(w.ctx, &v), run.GenerationStartInput{Run: r}); !errors.As(err, &problem) || problem.Code != fault.Denied {
+			t.Errorf("started a generation without COMPUTER: %v", err)
+		}
 		// Without TOOLING nothing at all.
 		k.Capabilities = nil
 		if _, err := w.Calls.ToolCall(key.WithViewer(w.ctx, &v), call.ToolCallInput{Run: &r, Name: "deck"}); err == nil {
@@ -180,6 +194,58 @@ func TestToolCallUserErrors(t *testing.T) {
 		}
 		if p, err := w.Calls.ToolCall(w.ctx, call.ToolCallInput{Run: &r, Name: "deck", Version: &one, Arguments: json.RawMessage(`{"title":""}`)}); err != nil || p.Call == nil {
 			t.Errorf("the run's own version: %+v, %v", p, err)
+		}
+	})
+}
+
+// TestStrangeIDs: what has not the shape of an id is an unknown one, on every database.
+func TestStrangeIDs(t *testing.T) {
+	t.Parallel()
+	databasetest.Each(t, func(t *testing.T, d *database.DB) {
+		w := newWorld(t, d, calltest.Options{})
+		w.Call(w.ctx, w.Run(w.ctx, w.agent), "deck", `{}`)
+		org := w.v.Organization.ID
+		for _, bad := range []string{"", "\x00", "run_\x00", "call_\x00", "agt_\x00", strings.Repeat("x", 10_000)} {
+			runs, err1 := w.Runs.ByIDs(w.ctx, org, []string{bad})
+			snapshots, err2 := w.Runs.SnapshotsByIDs(w.ctx, org, []string{bad})
+			calls, err3 := w.Calls.ByIDs(w.ctx, org, []string{bad})
+			if errors.Join(err1, err2, err3) != nil || len(runs)+len(snapshots)+len(calls) != 0 {
+				t.Errorf("%.10q is found: %v %v %v", bad, err1, err2, err3)
+			}
+			for _, filter := range []*call.Filter{{Run: &bad}, {Agent: &bad}, {Script: &bad}, {Tool: &bad}} {
+				if p, err := w.Calls.Page(w.ctx, org, filter, page.Args{}); err != nil || len(p.Edges) != 0 {
+					t.Errorf("%.10q: calls %v", bad, err)
+				} else if n, err := p.TotalCount(w.ctx); n != 0 || err != nil {
+					t.Errorf("%.10q: %d calls are counted, %v", bad, n, err)
+				}
+			}
+			if p, err := w.Runs.Page(w.ctx, org, &bad, page.Args{}); err != nil || len(p.Edges) != 0 {
+				t.Errorf("%.10q: runs %v", bad, err)
+			}
+			called, err1 := w.Calls.ToolCall(w.ctx, call.ToolCallInput{Run: &bad, Name: "deck"})
+			cancelled, err2 := w.Calls.Cancel(w.ctx, call.CancelInput{Call: bad})
+			finished, err3 := w.Runs.Finish(w.ctx, run.FinishInput{Run: bad})
+			started, err4 := w.Runs.GenerationStart(w.ctx, run.GenerationStartInput{Run: bad})
+			created, err5 := w.Runs.Create(w.ctx, run.CreateInput{Agent: &bad})
+			if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+				t.Fatalf("%.10q: %v", bad, err)
+			}
+			for want, got := range map[string][]fault.UserError{
+				"NOT_FOUND input run": called.UserErrors, "NOT_FOUND input call": cancelled.UserErrors, "NOT_FOUND input run ": finished.UserErrors,
+				"NOT_FOUND input run  ": started.UserErrors, "NOT_FOUND input agent": created.UserErrors,
+			} {
+				if len(got) != 1 || describe(got[0]) != strings.TrimSpace(want) {
+					t.Errorf("%.10q: %v, want %s", bad, got, want)
+				}
+			}
+			var problem *fault.Problem
+			if _, err := w.Calls.Watch(w.ctx, org, bad, nil); !errors.As(err, &problem) || problem.Code != fault.Missing {
+				t.Errorf("%.10q: watched: %v", bad, err)
+			}
+			after := page.Encode("calls", "x"+bad)
+			if _, err := w.Calls.Page(w.ctx, org, nil, page.Args{After: &after}); !errors.As(err, &problem) || problem.Code != fault.BadCursor {
+				t.Errorf("%.10q in a cursor: %v", bad, err)
+			}
 		}
 	})
 }

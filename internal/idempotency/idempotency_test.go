@@ -2,6 +2,7 @@ package idempotency_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -102,6 +103,31 @@ func TestOnceTellsApart(t *testing.T) {
 		none.Key = nil
 		if answer, replayed, err := once(t, d, none, fresh("4")); err != nil || replayed || answer[0] != "4" || rows(t, d) != 5 {
 			t.Errorf("without a key: %v %v %v", answer, replayed, err)
+		}
+	})
+}
+
+// TestOnceJSON: JSON values are told apart by their digits, escapes and order, not by the white space between tokens.
+func TestOnceJSON(t *testing.T) {
+	t.Parallel()
+	databasetest.Each(t, func(t *testing.T, d *database.DB) {
+		with := func(raw string) idempotency.Request {
+			r := request("a", "k")
+			r.Input = struct{ Arguments json.RawMessage }{json.RawMessage(raw)}
+			return r
+		}
+		do := func(context.Context) ([]string, error) { return []string{"1"}, nil }
+		if _, _, err := once(t, d, with(`{"a":1.0,"b":"<"}`), do); err != nil {
+			t.Fatal(err)
+		}
+		for raw, same := range map[string]bool{
+			`{"a":1.0,"b":"<"}`: true, "{ \"a\" : 1.0,\n\"b\":\"<\" }": true, `{"a":1,"b":"<"}`: false, `{"a":1.00,"b":"<"}`: false, `{"a":10e-1,"b":"<"}`: false,
+			`{"b":"<","a":1.0}`: false, `{"a":1.0,"b":"\u003c"}`: false, `{"a":1.0,"b":" <"}`: false, `{"a":1.0,"a":1.0,"b":"<"}`: false,
+		} {
+			_, replayed, err := once(t, d, with(raw), do)
+			if replayed != same || (err == nil) != same {
+				t.Errorf("%s: %v, %v", raw, replayed, err)
+			}
 		}
 	})
 }

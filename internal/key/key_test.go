@@ -379,6 +379,14 @@ func TestRevokeOperator(t *testing.T) {
 		if hold != 1 {
 			t.Errorf("%d operator's keys hold", hold)
 		}
+		for _, k := range found {
+			if !k.Operator || k.RevokedAt != nil {
+				continue
+			}
+			if p, err := keys.Revoke(as(t, operator), key.RevokeInput{Key: k.ID}); err != nil || refused(p.UserErrors) != "BAD_STATE input.key" || p.Key != nil {
+				t.Errorf("the last one: %v %+v", err, p)
+			}
+		}
 		stranger := keytest.Viewer(t, d)
 		if p, err := keys.Revoke(as(t, operator), key.RevokeInput{Key: stranger.Key.ID}); err != nil || len(p.UserErrors) > 0 {
 			t.Errorf("a stranger's, by the operator: %v %+v", err, p)

@@ -3,9 +3,11 @@ package page
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 )
 
 // Bounds of a page.
@@ -33,12 +35,18 @@ type Window struct {
 	Before   string
 }
 
-// Window checks the arguments for a list of the given order (a short name, such as "agents").
-func (a Args) Window(order string) (Window, error) {
-	return a.WindowOf(order, func(cursor string) (string, error) { return Decode(order, cursor) })
+// Window checks the arguments for a list of the given order (a short name, such as "agents") whose sort keys are ids of a kind.
+func (a Args) Window(order string, kind id.Kind) (Window, error) {
+	return a.WindowOf(order, func(cursor string) (string, error) {
+		key, err := Decode(order, cursor)
+		if err == nil && !id.Is(kind, key) {
+			err = fmt.Errorf("the cursor holds no id of the kind %s", kind)
+		}
+		return key, err
+	})
 }
 
-// WindowOf is Window for a list whose cursors are not this package's; decode turns one into its sort key.
+// WindowOf is Window for a list with other sort keys; decode turns a cursor into one.
 func (a Args) WindowOf(order string, decode func(cursor string) (string, error)) (Window, error) {
 	w := Window{Order: order, Limit: Default}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 )
 
@@ -13,7 +14,8 @@ func ptr[T any](v T) *T { return &v }
 
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	good := page.Encode("agents", "agt_1")
+	agent := id.New(id.Agent)
+	good := page.Encode("agents", agent)
 	cases := []struct {
 		name string
 		args page.Args
@@ -21,19 +23,21 @@ func TestWindow(t *testing.T) {
 		code fault.ProblemCode
 	}{
 		{"none", page.Args{}, page.Window{Order: "agents", Limit: 50}, ""},
-		{"first", page.Args{First: ptr(100), After: &good}, page.Window{Order: "agents", Limit: 100, After: "agt_1"}, ""},
-		{"last", page.Args{Last: ptr(1), Before: &good}, page.Window{Order: "agents", Limit: 1, Backward: true, Before: "agt_1"}, ""},
+		{"first", page.Args{First: ptr(100), After: &good}, page.Window{Order: "agents", Limit: 100, After: agent}, ""},
+		{"last", page.Args{Last: ptr(1), Before: &good}, page.Window{Order: "agents", Limit: 1, Backward: true, Before: agent}, ""},
 		{"both", page.Args{First: ptr(1), Last: ptr(1)}, page.Window{}, fault.BadRequest},
 		{"zero", page.Args{First: ptr(0)}, page.Window{}, fault.BadRequest},
 		{"too many", page.Args{Last: ptr(101)}, page.Window{}, fault.BadRequest},
-		{"another list's", page.Args{After: ptr(page.Encode("runs", "run_1"))}, page.Window{}, fault.BadCursor},
+		{"another list's", page.Args{After: ptr(page.Encode("runs", agent))}, page.Window{}, fault.BadCursor},
+		{"no id", page.Args{After: ptr(page.Encode("agents", "agt_\x00"))}, page.Window{}, fault.BadCursor},
+		{"another kind's", page.Args{After: ptr(page.Encode("agents", id.New(id.Run)))}, page.Window{}, fault.BadCursor},
 		{"empty", page.Args{After: ptr("")}, page.Window{}, fault.BadCursor},
 		{"padded", page.Args{Before: ptr(good + "=")}, page.Window{}, fault.BadCursor},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := c.args.Window("agents")
+			got, err := c.args.Window("agents", id.Agent)
 			var p *fault.Problem
 			if errors.As(err, &p) != (c.code != "") || (p != nil && p.Code != c.code) || got != c.want {
 				t.Fatalf("Window = %+v, %v", got, err)

@@ -66,7 +66,7 @@ func (s *Service) startGeneration(ctx context.Context, organizationID, runID str
 
 // canStart refuses what cannot be: before the transaction, since the check of the computers may still be going on.
 func (s *Service) canStart(ctx context.Context, organizationID, runID string) error {
-	found, err := byIDs(ctx, s.db.Read(), organizationID, []string{runID})
+	found, err := s.ByIDs(ctx, organizationID, []string{runID})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
 )
@@ -21,16 +22,19 @@ func cursor(r *Run) string { return page.Encode(order, r.ID) }
 
 // ByIDs answers the organization's runs with these ids, in one statement.
 func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Run, error) {
-	return byIDs(ctx, s.db.Read(), organizationID, ids)
+	return byIDs(ctx, s.db.Read(), organizationID, id.Only(id.Run, ids))
 }
 
 // Page answers a page of the organization's runs, newest first, or of one agent's.
 func (s *Service) Page(ctx context.Context, organizationID string, agentID *string, args page.Args) (*Connection, error) {
+	if agentID != nil && !id.Is(id.Agent, *agentID) {
+		agentID = new(string) // nobody's
+	}
 	if agentID != nil {
 		pages, err := s.PagesOfAgents(ctx, organizationID, []string{*agentID}, args)
 		return pages[*agentID], err
 	}
-	w, err := args.Window(order)
+	w, err := args.Window(order, id.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +47,7 @@ func (s *Service) Page(ctx context.Context, organizationID string, agentID *stri
 
 // PagesOfAgents answers a page of each agent's runs, newest first, in one statement.
 func (s *Service) PagesOfAgents(ctx context.Context, organizationID string, agentIDs []string, args page.Args) (map[string]*Connection, error) {
-	w, err := args.Window(order)
+	w, err := args.Window(order, id.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +83,7 @@ func (s *Service) Snapshots(ctx context.Context, organizationID string, runIDs [
 
 // SnapshotsByIDs answers the organization's snapshots with these ids, in one statement.
 func (s *Service) SnapshotsByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Snapshot, error) {
-	return snapshotsByIDs(ctx, s.db.Read(), organizationID, ids)
+	return snapshotsByIDs(ctx, s.db.Read(), organizationID, id.Only(id.Snapshot, ids))
 }
 
 // SnapshotEntries answers what is in snapshots, by name, each by its snapshot's id, in one statement (S1-snap).

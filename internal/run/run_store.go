@@ -12,6 +12,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 )
 
@@ -58,6 +59,9 @@ func byIDs(ctx context.Context, client *db.Client, organizationID string, ids []
 
 // lock reads a run with its owner and locks its row until the transaction ends; nil where there is none.
 func lock(ctx context.Context, tx *database.Tx, organizationID, runID string) (r *Run, owner string, err error) {
+	if !id.Is(id.Run, runID) { // a database may not take it
+		return nil, "", nil
+	}
 	row, err := tx.Ent().Run.Query().Where(run.OrganizationID(organizationID), run.ID(runID), database.ForUpdate).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, "", nil
