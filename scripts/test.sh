@@ -1,10 +1,19 @@
 #!/usr/bin/env bash
 # All tests: Go's with the race detector, then real clients against a real server, first with SQLite and the bus inside the process, then
-# with PostgreSQL and Redis. One throw-away PostgreSQL and one Redis serve all of them.
+# with PostgreSQL and Redis. One throw-away PostgreSQL and one Redis serve all of them. What passed on which of them is counted in the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 CGO_ENABLED=0 go build -o bin/testservices ./internal/database/databasetest/cmd/testservices
 exec bin/testservices -- bash -euo pipefail -c '
-  CGO_ENABLED=1 go test -race -timeout 15m ./...
+  status=0
+  CGO_ENABLED=1 go test -race -timeout 15m -v ./... > bin/test.log 2>&1 || status=$?
+  grep -E "^(ok|FAIL|panic:|# )" bin/test.log || true
+  if [ $status != 0 ]; then
+    grep -nE "^ *--- FAIL|_test\.go:[0-9]+:|^panic:|DATA RACE|leak" bin/test.log | head -100
+    echo "The whole output is in bin/test.log."
+    exit $status
+  fi
+  count() { grep -cE "^ *--- PASS: [^ ]*/$1" bin/test.log || true; }
+  echo "Go tests passed: $(grep -cE "^ *--- PASS" bin/test.log), of them on SQLite $(count sqlite3) and on PostgreSQL $(count postgres)"
   e2e/run.sh
 '

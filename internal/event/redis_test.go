@@ -84,14 +84,17 @@ func TestRedisHangs(t *testing.T) {
 func TestRedisSilent(t *testing.T) {
 	t.Parallel()
 	url, prefix := eventtest.Redis(t)
-	network, address := "tcp", ""
-	if path, ok := strings.CutPrefix(url, "unix://"); ok {
-		network, address = "unix", path
-	} else if u, err := neturl.Parse(url); err == nil {
-		address = u.Host
+	u, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, address := "tcp", u.Host
+	if u.Scheme == "unix" {
+		network, address = "unix", u.Path
 	}
 	wall := newFirewall(t, network, address)
-	there, err := event.NewRedisWithSilence("unix://"+wall.path, prefix, 50*time.Millisecond)
+	through := neturl.URL{Scheme: "unix", User: u.User, Path: wall.path}
+	there, err := event.NewRedisWithSilence(through.String(), prefix, 50*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
