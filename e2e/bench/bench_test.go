@@ -21,6 +21,9 @@ func TestSample(t *testing.T) {
 			t.Errorf("%v of 1 to 100 is %v, want %v", p, got, want)
 		}
 	}
+	if r := (sample{2, 30, 8}).over(sample{2, 10, 4}); r != 2 {
+		t.Errorf("the pairs' ratio is %v", r)
+	}
 	now := time.Unix(10, 0)
 	var since sample
 	since.since(now, "9000000000\nnot a time\n9999000000\n")

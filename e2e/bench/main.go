@@ -40,7 +40,7 @@ func run(ctx context.Context, bin string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	fmt.Printf("%s on %d processors; each pair is measured in turns, and medians are compared.\n\n", runtime.GOARCH, runtime.NumCPU())
+	fmt.Printf("%s on %d processors; what is compared is measured in turns; times are medians, ratios those of pairs.\n\n", runtime.GOARCH, runtime.NumCPU())
 	var t table
 	for _, measure := range []func(context.Context) ([]row, error){b.firstCall, b.warmCall, b.delay, b.stream} {
 		rows, err := measure(ctx)

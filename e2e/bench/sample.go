@@ -23,3 +23,13 @@ func (s *sample) timed(f func() error) error {
 	*s = append(*s, time.Since(began))
 	return err
 }
+
+// over is the median of the ratios of pairs that were measured right after each other: what slows the machine down for a while slows both.
+func (s sample) over(reference sample) float64 {
+	ratios := make([]float64, len(s))
+	for i := range s {
+		ratios[i] = float64(s[i]) / float64(reference[i])
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}

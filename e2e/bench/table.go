@@ -20,15 +20,24 @@ type row struct {
 
 func (r row) past() bool { return r.bar > 0 && r.value > r.bar }
 
-// ratio is a row of two durations in milliseconds, or of two of any kind, the smaller the better.
+// ratio is a row of two measures of one kind.
 func ratio(what string, ours, reference, bar float64, unit string) row {
-	r := row{what: what, value: ours / reference, bar: bar,
-		ours: fmt.Sprintf("%.1f %s", ours, unit), reference: fmt.Sprintf("%.1f %s", reference, unit)}
-	r.result = fmt.Sprintf("%.2f", r.value)
+	r := row{what: what, bar: bar, ours: fmt.Sprintf("%.1f %s", ours, unit), reference: fmt.Sprintf("%.1f %s", reference, unit)}
 	if bar > 0 {
 		r.barWords = fmt.Sprintf("%.2f", bar)
 	}
+	return r.is(ours / reference)
+}
+
+// is sets the row's ratio.
+func (r row) is(value float64) row {
+	r.value, r.result = value, fmt.Sprintf("%.2f", value)
 	return r
+}
+
+// pairs is a row of durations that were measured in turns: it shows the medians, and the ratio is the median of the pairs' ratios.
+func pairs(what string, ours, reference sample, bar float64) row {
+	return ratio(what, ours.ms(.5), reference.ms(.5), bar, "ms").is(ours.over(reference))
 }
 
 // more is a row of two durations in milliseconds whose difference counts.
