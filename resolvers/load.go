@@ -151,8 +151,13 @@ func adopt[V any](f *families, values map[string]V) {
 		case lister:
 			v.Each(func(item any) { members = append(members, item) })
 		default:
-			if reflect.ValueOf(v).Kind() == reflect.Pointer { // an object; slices have no fields that are loaded
+			switch value := reflect.ValueOf(v); {
+			case value.Kind() == reflect.Pointer: // an object
 				members = append(members, v)
+			case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Pointer: // a list that is no page
+				for i := range value.Len() {
+					members = append(members, value.Index(i).Interface())
+				}
 			}
 		}
 	}

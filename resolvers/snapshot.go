@@ -20,6 +20,19 @@ func (r *snapshotResolver) Entries(ctx context.Context, obj *run.Snapshot) ([]*r
 	return load(ctx, obj, loadKey{field: "entries"}, func(s *run.Snapshot) string { return s.ID }, r.Runs.SnapshotEntries)
 }
 
+func (r *snapshotEntryResolver) Source(ctx context.Context, obj *run.SnapshotEntry) (string, error) {
+	v, err := load(ctx, obj, loadKey{field: "source"}, func(e *run.SnapshotEntry) string { return e.VersionID }, r.Scripts.VersionsByIDs)
+	if v == nil {
+		return "", err
+	}
+	return v.Source, err
+}
+
 func (r *Resolver) Snapshot() generated.SnapshotResolver { return &snapshotResolver{r} }
 
-type snapshotResolver struct{ *Resolver }
+func (r *Resolver) SnapshotEntry() generated.SnapshotEntryResolver { return &snapshotEntryResolver{r} }
+
+type (
+	snapshotResolver      struct{ *Resolver }
+	snapshotEntryResolver struct{ *Resolver }
+)

@@ -32,10 +32,17 @@ func TestStatementsDoNotGrow(t *testing.T) {
 				for i := range n - 1 {
 					s.save(t, s.operator, s.agent(t, s.operator, fmt.Sprint("agent ", i), 10), "one", "print()")
 				}
+				for range n {
+					r := s.must(t, s.operator, `mutation($a: ID!) { runCreate(input: {agent: $a}) { run { id } userErrors { message } } }`, map[string]any{"a": agent})
+					s.must(t, s.operator, `mutation($r: ID!) { toolCall(input: {run: $r, name: "nope"}) { call { id } userErrors { message } } }`,
+						map[string]any{"r": at[string](t, r, "runCreate", "run", "id")})
+				}
 				for name, query := range map[string]string{
 					"scripts with their latest versions": `query($a: ID!) { agent(id: $a) { scripts(first: 100) { totalCount nodes { name latestVersion { number source author { ... on ApiKey { name } } } } } } }`,
 					"the same by edges":                  `query($a: ID!) { agent(id: $a) { scripts(first: 100) { edges { node { name latestVersion { number author { ... on ApiKey { name } } } owner { ... on Agent { name } } } } } } }`,
 					"agents with their scripts":          `query($a: ID!) { node(id: $a) { id } agents(first: 100) { totalCount nodes { name scripts(first: 1) { totalCount nodes { name latestVersion { number } } } script(name: "one") { id } } } }`,
+					"runs with their snapshots":          `{ runs(first: 100) { nodes { agent { name } tools { name } snapshot { entries { name source } } } } }`,
+					"calls without a script":             `{ calls(first: 100) { nodes { text script { name } version { number } run { calls(first: 1) { nodes { text } } } author { name } } } }`,
 					"the change log":                     `query($a: ID!) { scriptChangeLog(agent: $a, first: 100) { edges { node { name script { name } version { number } agent { name } author { ... on ApiKey { name } } } } } }`,
 				} {
 					counts[name] = append(counts[name], s.counted(t, s.operator, query, map[string]any{"a": agent}))

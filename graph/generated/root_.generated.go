@@ -40,6 +40,7 @@ type ResolverRoot interface {
 	ScriptChange() ScriptChangeResolver
 	ScriptVersion() ScriptVersionResolver
 	Snapshot() SnapshotResolver
+	SnapshotEntry() SnapshotEntryResolver
 	Subscription() SubscriptionResolver
 	Tool() ToolResolver
 }
@@ -3784,8 +3785,8 @@ type SnapshotEntry {
   description: String!
   "JSON Schema of its arguments; null: any object."
   parameters: JSON
-  "The text of its file."
-  source: String!
+  "The text of its file. One query reads at most 64 MiB of sources, else it gets the top-level error LIMIT_EXCEEDED."
+  source: String! @goField(forceResolver: true)
   "SHA-256 of the source in UTF-8, in lower-case hex."
   sourceHash: String!
 }

@@ -21,6 +21,9 @@ type SnapshotResolver interface {
 	Run(ctx context.Context, obj *run.Snapshot) (*run.Run, error)
 	Entries(ctx context.Context, obj *run.Snapshot) ([]*run.SnapshotEntry, error)
 }
+type SnapshotEntryResolver interface {
+	Source(ctx context.Context, obj *run.SnapshotEntry) (string, error)
+}
 
 // endregion ************************** generated!.gotpl **************************
 
@@ -264,7 +267,7 @@ func (ec *executionContext) _SnapshotEntry_source(ctx context.Context, field gra
 			return ec.fieldContext_SnapshotEntry_source(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Source, nil
+			return ec.Resolvers.SnapshotEntry().Source(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -275,7 +278,7 @@ func (ec *executionContext) _SnapshotEntry_source(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_SnapshotEntry_source(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SnapshotEntry", field, false, false, "String")
+	return graphql.NewScalarFieldContext("SnapshotEntry", field, true, true, "String")
 }
 
 func (ec *executionContext) _SnapshotEntry_sourceHash(ctx context.Context, field graphql.CollectedField, obj *run.SnapshotEntry) (ret graphql.Marshaler) {
@@ -377,37 +380,38 @@ func (ec *executionContext) _SnapshotEntry(ctx context.Context, sel ast.Selectio
 		case "scriptId":
 			out.Values[i] = ec._SnapshotEntry_scriptId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "version":
 			out.Values[i] = ec._SnapshotEntry_version(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "name":
 			out.Values[i] = ec._SnapshotEntry_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "description":
 			out.Values[i] = ec._SnapshotEntry_description(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "parameters":
 			out.Values[i] = ec._SnapshotEntry_parameters(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "source":
-			out.Values[i] = ec._SnapshotEntry_source(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._SnapshotEntry_source(ctx, field, obj)
+				})
 		case "sourceHash":
 			out.Values[i] = ec._SnapshotEntry_sourceHash(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))

@@ -124,7 +124,7 @@ func TestS1SnapEntries(t *testing.T) {
 			var names []string
 			for _, e := range found[snapshots[r].ID] {
 				names = append(names, e.Name)
-				if e.Version != 1 || e.Source == "" || len(e.SourceHash) != 64 || e.Description == "" || (e.Parameters != nil) != (e.Name == "deck") {
+				if e.Version != 1 || e.VersionID == "" || len(e.SourceHash) != 64 || e.Description == "" || (e.Parameters != nil) != (e.Name == "deck") {
 					t.Errorf("entry %+v", e)
 				}
 			}

@@ -13,7 +13,7 @@ type Snapshot struct {
 	CreatedAt      time.Time
 }
 
-// SnapshotEntry is one script in a snapshot (SDL: SnapshotEntry). It goes when the script is deleted (S1-delnow).
+// SnapshotEntry is one script in a snapshot (SDL: SnapshotEntry). It goes when the script is deleted (S1-delnow). Its source is its version's.
 type SnapshotEntry struct {
 	ScriptID    string
 	VersionID   string
@@ -21,6 +21,5 @@ type SnapshotEntry struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // nil: none
-	Source      string
 	SourceHash  string
 }

@@ -83,9 +83,9 @@ func snapshotFromRow(row *db.Snapshot) *Snapshot {
 	return &Snapshot{ID: row.ID, OrganizationID: row.OrganizationID, RunID: row.RunID, CreatedAt: row.CreatedAt}
 }
 
-// entriesOf reads the entries of snapshots with their versions, by name.
+// entriesOf reads the entries of snapshots, by name, without the sources: a snapshot may have many.
 func entriesOf(ctx context.Context, d *database.DB, organizationID string, snapshotIDs []string) (map[string][]*SnapshotEntry, error) {
-	rows, err := d.SQL().QueryContext(ctx, `SELECT e.snapshot_id, e.script_id, e.version_id, v.number, e.name, v.description, v.parameters, v.source, v.source_hash
+	rows, err := d.SQL().QueryContext(ctx, `SELECT e.snapshot_id, e.script_id, e.version_id, v.number, e.name, v.description, v.parameters, v.source_hash
 		FROM snapshot_entries e JOIN versions v ON v.id = e.version_id
 		WHERE e.organization_id = $1 AND v.organization_id = $1 AND e.snapshot_id IN `+batch.In(d.Dialect(), 2)+`
 		ORDER BY e.snapshot_id, `+batch.Bytewise(d.Dialect(), "e.name"), organizationID, batch.List(snapshotIDs))
@@ -98,7 +98,7 @@ func entriesOf(ctx context.Context, d *database.DB, organizationID string, snaps
 		var e SnapshotEntry
 		var id string
 		var parameters []byte
-		if err := rows.Scan(&id, &e.ScriptID, &e.VersionID, &e.Version, &e.Name, &e.Description, &parameters, &e.Source, &e.SourceHash); err != nil {
+		if err := rows.Scan(&id, &e.ScriptID, &e.VersionID, &e.Version, &e.Name, &e.Description, &parameters, &e.SourceHash); err != nil {
 			return nil, fmt.Errorf("snapshot: entries: %w", err)
 		}
 		e.Parameters = parameters

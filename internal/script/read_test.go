@@ -186,7 +186,7 @@ func TestStatements(t *testing.T) {
 		}
 		counter.Take()
 		entries, err := w.Scripts.Live(w.ctx, nil, org, many[20])
-		if err != nil || len(entries) != 100 || counter.Take() != 1 || entries[99].Version.Source == "" || entries[99].Version.ScriptName != "s099" {
+		if err != nil || len(entries) != 100 || counter.Take() != 1 || entries[99].Version.Source != "" || entries[99].Version.SourceHash == "" || entries[99].Version.ScriptName != "s099" {
 			t.Errorf("%d entries: %v", len(entries), err)
 		}
 	})

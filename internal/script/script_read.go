@@ -84,8 +84,8 @@ func (s *Service) VersionPage(ctx context.Context, organizationID string, script
 		func(v *Version) string { return page.Encode(byNumber, strconv.Itoa(v.Number)) }, counts), nil
 }
 
-// Live answers the agent's scripts with their latest versions, by name, in one statement: what a run's snapshot takes. Inside of a
-// transaction, give it; else nil.
+// Live answers the agent's scripts with their latest versions, by name, in one statement: what a run's snapshot takes, so without their
+// sources. Inside of a transaction, give it; else nil.
 func (s *Service) Live(ctx context.Context, tx *database.Tx, organizationID, agentID string) ([]Entry, error) {
 	return liveEntries(ctx, s.querier(tx), organizationID, agentID)
 }

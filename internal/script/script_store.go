@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/ent/db"
@@ -103,14 +104,14 @@ func countOfAgents(ctx context.Context, q *database.Querier, organizationID stri
 		" GROUP BY s.agent_id", organizationID, batch.List(agentIDs))
 }
 
-// liveEntries reads the agent's scripts with their latest versions, by name.
+// liveEntries reads the agent's scripts with their latest versions, by name, without the sources: an agent may have many.
 func liveEntries(ctx context.Context, q *database.Querier, organizationID, agentID string) ([]Entry, error) {
-	return readEntries(ctx, q, live+" AND s.agent_id = $2 ORDER BY "+batch.Bytewise(q.Dialect(), "s.name"), organizationID, agentID)
+	return readEntries(ctx, q, strings.Replace(versionColumns, "v.source,", "'',", 1), live+" AND s.agent_id = $2 ORDER BY "+batch.Bytewise(q.Dialect(), "s.name"), organizationID, agentID)
 }
 
 // liveByName reads the agent's script of the name with its latest version; nil where there is none.
 func liveByName(ctx context.Context, q *database.Querier, organizationID, agentID, name string) (*Entry, error) {
-	entries, err := readEntries(ctx, q, live+" AND s.agent_id = $2 AND s.name = $3", organizationID, agentID, name)
+	entries, err := readEntries(ctx, q, versionColumns, live+" AND s.agent_id = $2 AND s.name = $3", organizationID, agentID, name)
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func liveByName(ctx context.Context, q *database.Querier, organizationID, agentI
 }
 
 // readEntries reads scripts with their latest versions.
-func readEntries(ctx context.Context, q *database.Querier, where string, args ...any) ([]Entry, error) {
+func readEntries(ctx context.Context, q *database.Querier, columns, where string, args ...any) ([]Entry, error) {
 	var entries []Entry
 	err := each(ctx, q, func(rows *sql.Rows) error {
 		e := Entry{Script: &Script{}, Version: &Version{}}
@@ -127,7 +128,7 @@ func readEntries(ctx context.Context, q *database.Querier, where string, args ..
 		}
 		entries = append(entries, e)
 		return nil
-	}, "SELECT "+scriptColumns+", "+versionColumns+" FROM "+scriptTables+" WHERE "+where, args...)
+	}, "SELECT "+scriptColumns+", "+columns+" FROM "+scriptTables+" WHERE "+where, args...)
 	return entries, err
 }
 
