@@ -4,11 +4,16 @@ package generated
 
 // What can be done. Each mutation takes one `input` and answers a payload: the object under its noun, null where the
 // request was refused, and `userErrors`, which say why. What is refused changes nothing. A key that lacks a capability
-// that a mutation needs gets the top-level error DENIED.
+// that a mutation needs gets the top-level error DENIED, and no payload.
 type Mutation struct {
 }
 
 // What can be asked. Everything but `__typename` and introspection needs a key: `Authorization: Bearer <secret>`.
+//
+// Errors of a whole request or field carry `extensions: {code, requestId}`. Codes: UNAUTHENTICATED (no key that holds),
+// DENIED (the key lacks a capability), BAD_REQUEST, PARSE_FAILED, VALIDATION_FAILED, LIMIT_EXCEEDED, BAD_CURSOR (a cursor
+// of another list or stream, or none), NOT_FOUND (what a subscription is to follow), TIMEOUT, UNAVAILABLE (try again
+// later) and INTERNAL. Pages: `first` or `last`, not both, from 1 to 100, else BAD_REQUEST.
 type Query struct {
 }
 

@@ -2417,7 +2417,7 @@ extend type Mutation {
     "The changes."
     input: AgentUpdateInput!
   ): AgentUpdatePayload!
-  "Removes an agent with its scripts, finishes its runs and cancels their calls; what happened stays readable. Needs TOOLING."
+  "Removes an agent with its scripts (one change, CLEAR, where there were any), finishes its runs and cancels their calls; what happened stays readable. Needs TOOLING."
   agentDelete(
     "The agent to remove."
     input: AgentDeleteInput!
@@ -2432,9 +2432,9 @@ type Agent implements Node {
   id: ID!
   "A name for people."
   name: String!
-  "Its runs are offered ` + "`" + `script_run` + "`" + `; off: not offered. Default true. Rule: S1-switch."
+  "Whether its runs are offered tools; off: a new run has none, neither ` + "`" + `script_run` + "`" + ` nor scripts of its own name. Default true. Rule: S1-switch."
   scripting: Boolean!
-  "How many scripts it may keep: 1 to 1000, 10 by default. Lowering it below their number only blocks new names. Rules: S1-cap, S1-caplow."
+  "How many scripts it may keep: 1 to 1,000, 10 by default. Lowering it below their number only blocks new names. Rules: S1-cap, S1-caplow."
   maxScripts: Int!
   "Names that its tools from elsewhere take; a script cannot be created under one of them. Rule: S1-reserved."
   connectedTools: [String!]!
@@ -2449,7 +2449,7 @@ type Agent implements Node {
     "Only what comes in front of this cursor."
     before: Cursor
   ): ScriptConnection! @goField(forceResolver: true)
-  "Its script of this name; null where there is none."
+  "Its script of this name; null where there is none, and where a script can have no such name."
   script(
     "The whole name."
     name: String!
@@ -2514,13 +2514,17 @@ Input of agentCreate.
 input AgentCreateInput {
   "A name for people: 1 to 200 characters, not blank, no control characters."
   name: String!
-  "Whether its runs are offered ` + "`" + `script_run` + "`" + `; left out: true."
+  "Whether its runs are offered tools; left out: true. Rule: S1-switch."
   scripting: Boolean
-  "How many scripts it may keep: 1 to 1000; left out: 10. Rule: S1-cap."
+  "How many scripts it may keep: 1 to 1,000; left out: 10. Rule: S1-cap."
   maxScripts: Int
-  "Names that its tools from elsewhere take; left out: none. At most 500, each 1 to 128 characters without control characters, none twice, none of the system's. Rule: S1-reserved."
+  """
+  Names that its tools from elsewhere take; left out: none. At most 500, each 1 to 128 characters, not blank, no control
+  characters, none twice. The name of one of the system's tools: NAME_TAKEN; one that begins with ` + "`" + `script__` + "`" + ` or ` + "`" + `alias__` + "`" + `:
+  NAME_RESERVED. The path names the first at fault: ` + "`" + `input.connectedTools.3` + "`" + `. Rule: S1-reserved.
+  """
   connectedTools: [String!]
-  "1 to 255 characters, no control characters. The same input under the same key within 24 hours answers the same agent; another input: IDEMPOTENCY_MISMATCH."
+  "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same agent; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
 
@@ -2542,11 +2546,15 @@ input AgentUpdateInput {
   agent: ID!
   "A name for people: 1 to 200 characters, not blank, no control characters."
   name: String
-  "Whether its runs are offered ` + "`" + `script_run` + "`" + `; for runs created from now on."
+  "Whether its runs are offered tools; for runs created from now on. Rule: S1-switch."
   scripting: Boolean
-  "How many scripts it may keep: 1 to 1000, also less than it has. Rule: S1-caplow."
+  "How many scripts it may keep: 1 to 1,000, also less than it has. Rule: S1-caplow."
   maxScripts: Int
-  "All the names that its tools from elsewhere take, in place of the ones before, under the same rules. A new one that a script of the agent has: NAME_TAKEN."
+  """
+  All the names that its tools from elsewhere take, in place of the ones before, under the rules of agentCreate; ` + "`" + `[]` + "`" + `: none.
+  A name that one of the agent's scripts has is refused (NAME_TAKEN at ` + "`" + `input.connectedTools.N` + "`" + `), but for one that was among
+  the ones before. Rule: S1-reserved.
+  """
   connectedTools: [String!]
 }
 
@@ -2602,13 +2610,20 @@ type AgentDeletePayload {
 extend type Mutation {
   """
   Calls a tool. Whatever the outcome is, the answer is a call with the text for the model; userErrors only where no
-  call can be accepted at all. Needs TOOLING; without COMPUTER the call is REFUSED (DENIED). Rules: S1-run, S2-fixed.
+  call can be accepted at all. Needs TOOLING. Where several things are wrong, the first of these counts: the input's shape
+  (INVALID); an idempotencyKey used before; the run (NOT_FOUND, BAD_STATE) and the version (NOT_FOUND). Then, as a call that
+  is REFUSED: the tool or script_run's script (UNKNOWN_TOOL), a key without COMPUTER (DENIED), the arguments
+  (INVALID_ARGUMENTS), no computers here (NOT_CONFIGURED), none for this call (COMPUTER_UNAVAILABLE). Where the server stops
+  before the call has run: the top-level error UNAVAILABLE. Rules: S1-run, S2-fixed.
   """
   toolCall(
     "What to call."
     input: ToolCallInput!
   ): ToolCallPayload!
-  "Cancels a call: one that waits does not start, one that runs is stopped with everything that it started. An ended call is answered unchanged. Needs TOOLING."
+  """
+  Cancels a call: one that waits ends at once, one that runs is stopped with everything that it started. It answers when the
+  call has ended, or after 5 seconds as it stands then. An ended call is answered unchanged. Needs TOOLING.
+  """
   callCancel(
     "The call to cancel."
     input: CallCancelInput!
@@ -2616,11 +2631,11 @@ extend type Mutation {
 }
 
 extend type Subscription {
-  "What a call prints, as it prints it, from its start; ends behind CallFinished. A finished call is played again the same way. NOT_FOUND where there is no such call."
+  "What a call prints, as it prints it, from its start; ends behind CallFinished. A finished call is played again the same way. The top-level error NOT_FOUND, before any event, where there is no such call."
   callOutput(
     "call_…"
     call: ID!
-    "Go on right behind this cursor; left out: from the start. BAD_CURSOR where it is none of this call."
+    "Go on right behind this cursor; left out: from the start. BAD_CURSOR, before any event, where it is none of this call."
     after: Cursor
   ): CallOutputEvent!
 }
@@ -2635,7 +2650,7 @@ enum CallStatus {
   RUNNING
   "Exit code 0."
   SUCCEEDED
-  "Another exit code, or a signal; errorCode says more for OUT_OF_MEMORY and INSTALL_FAILED."
+  "Another exit code, or a signal; or it used too much memory (OUT_OF_MEMORY), or a package could not be installed (INSTALL_FAILED)."
   FAILED
   "Stopped at its time limit."
   TIMED_OUT
@@ -2648,16 +2663,16 @@ enum CallStatus {
 }
 
 """
-Why a call did not come back on its own terms. Each has a fixed sentence, which begins the call's text.
+Why a call did not come back on its own terms. Each but INSTALL_FAILED has a fixed sentence, which begins the call's text.
 """
 enum CallErrorCode {
   "` + "`" + `Tool arguments were not valid.` + "`" + ` and a line with the JSON Pointer of the first fault and the rule broken; or ` + "`" + `arguments must be a JSON object` + "`" + `."
   INVALID_ARGUMENTS
-  "` + "`" + `Denied by policy.` + "`" + `"
+  "` + "`" + `Denied by policy.` + "`" + `: the key lacks COMPUTER."
   DENIED
   "` + "`" + `This tool is not configured on this deployment.` + "`" + `: there are no computers here."
   NOT_CONFIGURED
-  "` + "`" + `There is no tool of this name in this run.` + "`" + `"
+  "` + "`" + `There is no tool of this name in this run.` + "`" + `: also where script_run is given a script that there is not, and where the run has no tools."
   UNKNOWN_TOOL
   "` + "`" + `This script needs a package that is no longer approved: NAME VERSION.` + "`" + `"
   PACKAGE_REVOKED
@@ -2673,7 +2688,7 @@ enum CallErrorCode {
   SCRIPT_DELETED
   "` + "`" + `The computer was lost before the script finished.` + "`" + `"
   COMPUTER_LOST
-  "` + "`" + `No computer could be made for this call.` + "`" + `"
+  "` + "`" + `No computer could be made for this call.` + "`" + `: it could not be started, or too many calls wait already."
   COMPUTER_UNAVAILABLE
   "` + "`" + `A script cannot be used in a nested agent turn.` + "`" + `"
   NESTED
@@ -2701,13 +2716,13 @@ type Call implements Node {
   errorCode: CallErrorCode
   "Exactly what the model reads: exit code and both outputs, cut at 32 KiB together, or a fixed sentence. Empty until the end. Rules: S2-cut, S2-fixed."
   text: String!
-  "The exit code; 128 and the signal's number where a signal ended it; null until the end and where nothing ran."
+  "The exit code; 128 and the signal's number where a signal ended it. Null until the end, where nothing ran, and where the call was stopped or lost (every errorCode but INSTALL_FAILED)."
   exitCode: Int
-  "The signal that ended it, such as ` + "`" + `SIGKILL` + "`" + `; null otherwise."
+  "The signal that ended it, such as ` + "`" + `SIGKILL` + "`" + `; null otherwise, also where the call was stopped: its errorCode says why."
   signal: String
-  "The standard output that ` + "`" + `text` + "`" + ` holds, without the cut's mark. Empty until the end. Not UTF-8: U+FFFD."
+  "The standard output that ` + "`" + `text` + "`" + ` holds, without the cut's mark. Empty until the end. Each byte that is no UTF-8 reads as one U+FFFD."
   stdout: String!
-  "The standard error that ` + "`" + `text` + "`" + ` holds, without the cut's mark. Empty until the end. Not UTF-8: U+FFFD."
+  "The standard error that ` + "`" + `text` + "`" + ` holds, without the cut's mark. Empty until the end. Each byte that is no UTF-8 reads as one U+FFFD."
   stderr: String!
   "` + "`" + `stdout` + "`" + ` or ` + "`" + `stderr` + "`" + ` is shorter than what was printed."
   truncated: Boolean!
@@ -2721,7 +2736,7 @@ type Call implements Node {
   startedAt: Time
   "When it ended; null until then."
   finishedAt: Time
-  "From start to end, in milliseconds; null until the end and where nothing ran."
+  "From start to end, in milliseconds; null until the end, where nothing ran, and where the call was lost."
   durationMs: Int
   "Processor time of it and of all that it started, in milliseconds; null where it was not measured."
   cpuMs: Int
@@ -2735,11 +2750,11 @@ What is kept of a call's output, byte by byte.
 type CallOutputInfo {
   "Bytes of standard output that are kept."
   stdoutBytes: BigInt!
-  "SHA-256 of them in lower-case hex; null until the end."
+  "SHA-256 of them in lower-case hex; null until the end, and where nothing ran."
   stdoutSha256: String
   "Bytes of standard error that are kept."
   stderrBytes: BigInt!
-  "SHA-256 of them in lower-case hex; null until the end."
+  "SHA-256 of them in lower-case hex; null until the end, and where nothing ran."
   stderrSha256: String
   "Path of the raw bytes, with the same Authorization: add ` + "`" + `?stream=STDOUT` + "`" + ` or ` + "`" + `?stream=STDERR` + "`" + `. Null until the end and where nothing is kept."
   url: String
@@ -2791,20 +2806,21 @@ input CallFilter {
 Input of toolCall.
 """
 input ToolCallInput {
-  "The run to call in. A call without one is on a computer of its own and needs a script of the organization."
+  "The run to call in; left out or null: INVALID, since an agent's tools are called in a run."
   run: ID
-  "The tool's name, as the run offers it."
+  "The tool's name, as the run offers it: 1 to 255 characters, not blank, no control characters."
   name: String!
   """
-  The arguments: an object, or a string that holds one as JSON; left out or null: ` + "`" + `{}` + "`" + `. They are checked against the tool's
-  parameters before anything runs, and reach the script with their very bytes. Rules: S1-stdin, S1-argstr, S1-env, S2-check.
+  The arguments: an object, or a string that holds one as JSON; left out or null: ` + "`" + `{}` + "`" + `. They are checked against the script's
+  parameters before anything runs, whether it is called under its own name or by script_run, and reach the script with their
+  very bytes. Rules: S1-stdin, S1-argstr, S1-env, S2-check.
   """
   arguments: JSON
-  "The version to run, for a script of the organization; left out: the latest. One that does not exist: NOT_FOUND."
+  "The number of the version that the run has of this tool (Tool.version): another one, or any for script_run, is NOT_FOUND. Left out: not checked."
   version: Int
   "True: answered when the call has ended. False: answered at once; follow it with callOutput. A client that goes away does not cancel the call."
   wait: Boolean = true
-  "1 to 255 characters, no control characters. The same input under the same key within 24 hours answers the same call; another input: IDEMPOTENCY_MISMATCH."
+  "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same call; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
 
@@ -2814,7 +2830,7 @@ Answer of toolCall.
 type ToolCallPayload {
   "The call; null where none could be accepted."
   call: Call
-  "Why no call was accepted: NOT_FOUND, INVALID, BAD_STATE (finished run), IDEMPOTENCY_MISMATCH. Empty on success."
+  "Why no call was accepted: NOT_FOUND (the run, the version), INVALID, BAD_STATE (a finished run), IDEMPOTENCY_MISMATCH. Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -2863,7 +2879,7 @@ type OutputChunk {
   offset: BigInt!
   "Which of the two outputs."
   stream: OutputStream!
-  "The bytes read as UTF-8, U+FFFD for what is none. A character is never cut by the end of a chunk."
+  "The bytes read as UTF-8; each byte that is none reads as one U+FFFD. A character is never cut by the end of a chunk."
   text: String!
   "The bytes themselves, at most 16 KiB."
   data: Bytes!
@@ -2884,7 +2900,7 @@ type CallFinished {
 	{Name: "../../schema/change.graphql", Input: `extend type Query {
   "What happened to scripts of the organization, oldest first: the same rows and cursors that scriptChanges streams."
   scriptChangeLog(
-    "Only changes of this agent's scripts; left out: of all."
+    "Only changes of this agent's scripts, also of one that was deleted; left out: of all. There are none of one that does not exist."
     agent: ID
     "How many from the start: 1 to 100; 50 where neither first nor last is given. Not together with last."
     first: Int
@@ -2900,9 +2916,9 @@ type CallFinished {
 extend type Subscription {
   "Each change of scripts as it is committed; what an event tells is visible to a query made on its receipt. Rule: S1-event."
   scriptChanges(
-    "Only changes of this agent's scripts; left out: of all of the organization. NOT_FOUND where there is none of this id."
+    "Only changes of this agent's scripts, also of one that was deleted; left out: of all of the organization. The top-level error NOT_FOUND, before any event, where there never was one of this id."
     agent: ID
-    "Go on right behind this cursor, of an event or of scriptChangeLog; left out: from now on. BAD_CURSOR where it is none."
+    "Go on right behind this cursor, of an event or of scriptChangeLog; left out: from now on. BAD_CURSOR, before any event, where it is none."
     after: Cursor
   ): ScriptChangeEvent!
 }
@@ -2920,7 +2936,7 @@ enum ScriptAction {
   CREATE
   "Deleted."
   DELETE
-  "All of the agent's scripts were deleted."
+  "All of the agent's scripts were deleted, by agentScriptClear or with the agent. Not written where there were none."
   CLEAR
   "A draft was published."
   PUBLISH
@@ -3025,7 +3041,7 @@ directive @goField(
 }
 
 extend type Mutation {
-  "Makes a key. Needs MANAGEMENT; nobody gives more than the own key has."
+  "Makes a key. Needs MANAGEMENT; nobody gives more than the own key has (DENIED)."
   keyCreate(
     "The new key."
     input: KeyCreateInput!
@@ -3093,9 +3109,9 @@ Input of keyCreate.
 input KeyCreateInput {
   "A name for people: 1 to 200 characters, not blank, no control characters."
   name: String!
-  "What it may do; each at most once. One that the own key lacks: DENIED."
+  "What it may do; each at most once, none: it only reads. One that the own key lacks: DENIED at ` + "`" + `input.capabilities.N` + "`" + `."
   capabilities: [Capability!]!
-  "The longest that a call of it may run: 1 to 31,536,000 seconds; left out: the own key's limit. More than the own key's: DENIED. Rule: S2-mintime."
+  "The longest that a call of it may run: 1 to 31,536,000 seconds; left out or null: the own key's limit. More than the own key's: DENIED. Rule: S2-mintime."
   execTimeoutSeconds: Int
   "The organization that it is for; left out: the own one. Another one is the operator's only (else NOT_FOUND)."
   organization: ID
@@ -3109,7 +3125,7 @@ type KeyCreatePayload {
   key: ApiKey
   "Its secret, answered this once; null where refused."
   secret: String
-  "Why it was refused: DENIED, INVALID, NOT_FOUND. Empty on success."
+  "Why it was refused: INVALID, NOT_FOUND (the organization), DENIED (more than the own key has). Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -3127,7 +3143,7 @@ Answer of keyRevoke.
 type KeyRevokePayload {
   "The key; null where refused."
   key: ApiKey
-  "Why it was refused: NOT_FOUND, DENIED, BAD_STATE. Empty on success."
+  "Why it was refused: NOT_FOUND, DENIED (the operator's key, by another), BAD_STATE (the operator's last key). Empty on success."
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},
@@ -3193,7 +3209,7 @@ type OrganizationCreatePayload {
     last: Int
     "Only what comes in front of this cursor."
     before: Cursor
-    "Only runs of this agent."
+    "Only runs of this agent; there are none of one that does not exist."
     agent: ID
   ): RunConnection!
 }
@@ -3206,13 +3222,17 @@ extend type Mutation {
   ): RunCreatePayload!
   """
   Starts the next generation of a run: waits for a running call, makes the computer where there is none, and brings the
-  agent's scripts into its home. Needs TOOLING and COMPUTER. Rules: S1-mat, S1-matlive, S1-matprune.
+  agent's scripts into its home. Needs TOOLING and COMPUTER. Where no computer can be made for now: the top-level error
+  UNAVAILABLE. Rules: S1-mat, S1-matlive, S1-matprune.
   """
   runGenerationStart(
     "The run."
     input: RunGenerationStartInput!
   ): RunGenerationStartPayload!
-  "Finishes a run: its open calls are cancelled and its computer goes. A finished run is answered unchanged. Needs TOOLING."
+  """
+  Finishes a run: its open calls are cancelled and its computer goes. It answers when that has gone, or after 5 seconds, and
+  the run is finished either way. A finished run is answered unchanged. Needs TOOLING.
+  """
   runFinish(
     "The run."
     input: RunFinishInput!
@@ -3243,7 +3263,7 @@ type Run implements Node {
   snapshot: Snapshot! @goField(forceResolver: true)
   "How many generations were started: 0 until the first runGenerationStart or the first call, which starts one by itself."
   generation: Int!
-  "What the model is offered in this run; fixed when it is created. Rule: S1-schemakeep."
+  "What the model is offered in this run; fixed when it is created. None in a run without an agent, and where the agent's scripting was off. Rules: S1-schemakeep, S1-switch."
   tools: [Tool!]! @goField(forceResolver: true)
   "Its calls, in the order in which they were accepted."
   calls(
@@ -3290,14 +3310,15 @@ type RunEdge {
 Input of runCreate.
 """
 input RunCreateInput {
-  "The agent whose scripts it can run; left out: a run without an agent."
+  "The agent whose scripts it can run; left out: a run without an agent, which has no tools."
   agent: ID
   """
   Environment variables of its calls: an object of strings, at most 64 entries and 64 KiB of names and values, no U+0000. Names match
-  ` + "`" + `^[A-Z_][A-Z0-9_]*$` + "`" + `; PATH, HOME, LANG, TZ and names that begin with PYTHON, NODE_, LD_, ARTIFIC_, GUILDS_ or SCRIPTORIUM_ are refused.
+  ` + "`" + `^[A-Z_][A-Z0-9_]*$` + "`" + ` and have at most 255 characters; PATH, HOME, LANG, TZ and names that begin with PYTHON, NODE_, LD_, ARTIFIC_, GUILDS_ or SCRIPTORIUM_ are refused.
+  One variable at fault: INVALID at ` + "`" + `input.environment.NAME` + "`" + `; too many or too large together: TOO_LARGE.
   """
   environment: JSON
-  "1 to 255 characters, no control characters. The same input under the same key within 24 hours answers the same run; another input: IDEMPOTENCY_MISMATCH."
+  "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same run; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
 
@@ -3307,7 +3328,7 @@ Answer of runCreate.
 type RunCreatePayload {
   "The new run; null where refused."
   run: Run
-  "Why it was refused: NOT_FOUND, INVALID, TOO_LARGE, IDEMPOTENCY_MISMATCH. Empty on success."
+  "Why it was refused: NOT_FOUND (the agent), INVALID, TOO_LARGE, IDEMPOTENCY_MISMATCH. Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -3404,6 +3425,11 @@ type PageInfo {
 
 """
 What can be asked. Everything but ` + "`" + `__typename` + "`" + ` and introspection needs a key: ` + "`" + `Authorization: Bearer <secret>` + "`" + `.
+
+Errors of a whole request or field carry ` + "`" + `extensions: {code, requestId}` + "`" + `. Codes: UNAUTHENTICATED (no key that holds),
+DENIED (the key lacks a capability), BAD_REQUEST, PARSE_FAILED, VALIDATION_FAILED, LIMIT_EXCEEDED, BAD_CURSOR (a cursor
+of another list or stream, or none), NOT_FOUND (what a subscription is to follow), TIMEOUT, UNAVAILABLE (try again
+later) and INTERNAL. Pages: ` + "`" + `first` + "`" + ` or ` + "`" + `last` + "`" + `, not both, from 1 to 100, else BAD_REQUEST.
 """
 type Query {
   "The object with this id; null where there is none, or where it belongs to another organization."
@@ -3413,7 +3439,7 @@ type Query {
   ): Node
   "The objects with these ids, in their order, null for each that does not exist."
   nodes(
-    "At most 100 ids."
+    "At most 100 ids, else BAD_REQUEST."
     ids: [ID!]!
   ): [Node]!
 }
@@ -3421,7 +3447,7 @@ type Query {
 """
 What can be done. Each mutation takes one ` + "`" + `input` + "`" + ` and answers a payload: the object under its noun, null where the
 request was refused, and ` + "`" + `userErrors` + "`" + `, which say why. What is refused changes nothing. A key that lacks a capability
-that a mutation needs gets the top-level error DENIED.
+that a mutation needs gets the top-level error DENIED, and no payload.
 """
 type Mutation
 
@@ -3493,7 +3519,7 @@ type NameTaken implements UserError {
   message: String!
   "The part of the input at fault."
   path: [String!]!
-  "What has the name, in words: ` + "`" + `the tool script_run` + "`" + `, ` + "`" + `a connected tool` + "`" + `."
+  "What has the name, in words: ` + "`" + `the tool script_run` + "`" + `, ` + "`" + `a connected tool` + "`" + `, ` + "`" + `the script deck` + "`" + `."
   takenBy: String!
 }
 
@@ -3537,7 +3563,7 @@ enum ErrorCode {
   NOT_FOUND
   "The name belongs to something else."
   NAME_TAKEN
-  "The name is kept for the system."
+  "The name, or what it begins with, is kept for the system."
   NAME_RESERVED
   "As many as may be kept exist already."
   CAP_REACHED
@@ -3545,7 +3571,7 @@ enum ErrorCode {
   VERSION_CONFLICT
   "Something still uses it."
   IN_USE
-  "The key may not do this."
+  "The key may not do this with this input. (A capability that the key lacks is a top-level error of this name.)"
   DENIED
   "The deployment does not have what this needs."
   NOT_CONFIGURED
@@ -3561,7 +3587,7 @@ enum ErrorCode {
   ALREADY_APPROVED
   "A linked copy is changed by its publisher only."
   LINKED_COPY
-  "The idempotencyKey was used within 24 hours with another input."
+  "The idempotencyKey was used by this key for this mutation within 24 hours with another input. JSON values are the same with the same digits, escapes and order: 1.0 is not 1."
   IDEMPOTENCY_MISMATCH
   "Not possible in the state that the thing is in, such as a call in a finished run."
   BAD_STATE
@@ -3594,7 +3620,7 @@ type StreamGap {
     "The script to delete."
     input: AgentScriptDeleteInput!
   ): AgentScriptDeletePayload!
-  "Deletes all scripts of an agent, each as agentScriptDelete does. Needs TOOLING. Rule: S1-clear."
+  "Deletes all scripts of an agent, each as agentScriptDelete does. It is one change, CLEAR; where there were none, it is no change. Needs TOOLING. Rule: S1-clear."
   agentScriptClear(
     "The agent."
     input: AgentScriptClearInput!
@@ -3618,7 +3644,7 @@ type Script implements Node {
   name: String!
   "What it is for, of the latest published version. At most 400 characters. Rule: S1-desc."
   description: String!
-  "JSON Schema of its arguments, of the latest published version. With one it is a tool of its own on new runs. Rules: S1-params, S1-owntool."
+  "JSON Schema of its arguments, of the latest published version; null: any object. With one it is a tool of its own on new runs. Rules: S1-params, S1-owntool."
   parameters: JSON
   "Where it lies in the agent's home: ` + "`" + `scripts/<name>.py` + "`" + `. Rule: S1-display."
   displayPath: String
@@ -3678,18 +3704,24 @@ input AgentScriptSaveInput {
   agent: ID!
   """
   ` + "`" + `^[a-z][a-z0-9_-]{0,62}$` + "`" + `, the whole string. ` + "`" + `manifest` + "`" + ` and names that begin with ` + "`" + `script__` + "`" + ` or ` + "`" + `alias__` + "`" + ` are refused
-  (NAME_RESERVED); for a new script also the names of the system's and of connected tools (NAME_TAKEN). Rules: S1-name, S1-reserved.
+  (NAME_RESERVED); for a new script also the names of the system's tools (script_create, script_list, script_read,
+  script_run, script_delete) and of connected tools (NAME_TAKEN). Rules: S1-name, S1-reserved.
   """
   name: String!
   "What it is for: not blank, at most 400 characters, no U+0000. Rule: S1-desc."
   description: String!
-  "Python, at most 1,000,000 bytes, not only white space, no U+0000. Rules: S1-src, S1-lang."
+  "Python, at most 1,000,000 bytes of UTF-8 (else TOO_LARGE), not only white space, no U+0000. Rules: S1-src, S1-lang."
   source: String!
-  "JSON Schema (draft 2020-12) of ` + "`" + `type` + "`" + ` object for its arguments; null or left out: it takes any object and is no tool of its own. Rule: S1-params."
+  """
+  JSON Schema of its arguments; null or left out: it takes any object and is no tool of its own. Draft 2020-12, at most
+  64 KiB and 200 levels; ` + "`" + `type` + "`" + ` object and no anyOf, oneOf or allOf at its top; patterns in RE2; names of properties
+  ` + "`" + `^[a-zA-Z0-9_.-]{1,64}$` + "`" + `; references (256 at most) to its own parts only; exponents up to ±100,000. Formats are not
+  checked. Else SCHEMA_INVALID. Rule: S1-params.
+  """
   parameters: JSON
-  "The number of the version that this one replaces; 0: there must be none of this name. Any other state: VERSION_CONFLICT. Left out: not checked."
+  "The number of the version that this one replaces; 0: there must be none of this name. Any other state: VERSION_CONFLICT; negative: INVALID. Left out: not checked."
   expectedVersion: Int
-  "1 to 255 characters, no control characters. The same input under the same key within 24 hours answers the same version; another input: IDEMPOTENCY_MISMATCH."
+  "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same version; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
 
@@ -3765,7 +3797,7 @@ type Snapshot implements Node {
   id: ID!
   "The run that it was taken for."
   run: Run! @goField(forceResolver: true)
-  "One for each script, by name."
+  "One for each script, by name; none in a run without an agent."
   entries: [SnapshotEntry!]! @goField(forceResolver: true)
   "When it was taken."
   createdAt: Time!
@@ -3785,9 +3817,9 @@ type SnapshotEntry {
   description: String!
   "JSON Schema of its arguments; null: any object."
   parameters: JSON
-  "The text of its file. One query reads at most 64 MiB of sources, else it gets the top-level error LIMIT_EXCEEDED."
+  "The text of its file. One query reads at most 64 MiB of sources, else it gets the top-level error LIMIT_EXCEEDED: read them by their versions."
   source: String! @goField(forceResolver: true)
-  "SHA-256 of the source in UTF-8, in lower-case hex."
+  "SHA-256 of the source in UTF-8, in lower-case hex. Rule: S1-src."
   sourceHash: String!
 }
 `, BuiltIn: false},
@@ -3811,7 +3843,7 @@ type Tool {
   name: String!
   "What it is for."
   description: String!
-  "JSON Schema of its arguments."
+  "JSON Schema of its arguments. For ` + "`" + `script_run` + "`" + `: the parameters of the script that it names hold for its member ` + "`" + `arguments` + "`" + `."
   parameters: JSON!
   "The number of the script version behind it; null for ` + "`" + `script_run` + "`" + `."
   version: Int
@@ -3850,7 +3882,7 @@ type ScriptVersion implements Node {
   parameters: JSON
   "The command that runs it: ` + "`" + `[\"python3\", \"scripts/<name>.py\"]` + "`" + ` for an agent's script."
   entrypoint: [String!]!
-  "The text of its file."
+  "The text of its file. One query reads at most 64 MiB of sources, else it gets the top-level error LIMIT_EXCEEDED: ask for fewer versions at a time."
   source: String
   "SHA-256 of the source in UTF-8, in lower-case hex. Rule: S1-src."
   sourceHash: String!
