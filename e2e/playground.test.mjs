@@ -48,6 +48,8 @@ function stayedHome({ requests, sockets }) {
 async function execute(page, document, shows) {
   await page.waitForSelector('.graphiql-query-editor .CodeMirror', { timeout: 30_000 });
   await page.evaluate((text) => globalThis.document.querySelector('.graphiql-query-editor .CodeMirror').CodeMirror.setValue(text), document);
+  // The button offers a choice until GraphiQL has read the new document, and stops what runs until that has ended.
+  await page.waitForSelector('.graphiql-execute-button[aria-label^="Execute"]:not([aria-haspopup])', { timeout: 30_000 });
   await page.click('.graphiql-execute-button');
   const result = await page.waitForFunction(
     (pattern) => {
