@@ -93,7 +93,7 @@ func TestLimits(t *testing.T) {
 				t.Fatalf("at the limit: %d %.500s", r.status, r.body)
 			}
 			s.subscribe("1", good)
-			if got := s.hear(); c.passes && !strings.HasPrefix(got, `{"id":"1","type":"next"`) || strings.Contains(got, "LIMIT_EXCEEDED") {
+			if got := s.hear(); c.passes && !strings.HasPrefix(got, `{"id":"1","type":"next"`) || strings.Contains(got, `"code":"LIMIT_EXCEEDED"`) {
 				t.Fatalf("at the limit: %.500s", got)
 			}
 			if c.passes {
