@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/scriptorium-dev/scriptorium/internal/jsonschema"
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
 )
@@ -58,7 +60,8 @@ func object(raw json.RawMessage) (json.RawMessage, *refusal) {
 		}
 		raw, trimmed = json.RawMessage(text), bytes.TrimSpace([]byte(text))
 	}
-	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
+	// As strict as the edge is with arguments that are no string: no surrogate without its pair.
+	if len(trimmed) == 0 || trimmed[0] != '{' || !jsontext.Value(trimmed).IsValid(jsontext.AllowDuplicateNames(true)) {
 		return nil, &refusal{InvalidArguments, notAnObject}
 	}
 	return raw, nil

@@ -114,6 +114,7 @@ func TestS2FixedRefusals(t *testing.T) {
 			{"script_run", `{"name":"deck","arguments":[1]}`, call.InvalidArguments, notObject},
 			{"script_run", `{"name":"deck","arguments":"7"}`, call.InvalidArguments, notObject},
 			{"script_run", `{"name":"deck","arguments":""}`, call.InvalidArguments, notObject},
+			{"script_run", `{"name":"deck","arguments":"{\"title\":\"\\ud800\"}"}`, call.InvalidArguments, notObject},
 			{"script_run", `[]`, call.InvalidArguments, notObject},
 			{"script_run", `{"name":"deck"}`, call.InvalidArguments, invalid + "/title: required"}, // as under its own name
 			{"script_run", `{"name":"deck","arguments":{"title":"x","slides":[{}]}}`, call.InvalidArguments, invalid + "/slides/0/heading: required"},

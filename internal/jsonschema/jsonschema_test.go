@@ -101,6 +101,8 @@ func TestS2CheckValidate(t *testing.T) {
 		{"additional, first in the document", closed, `{"a":1,"d":2,"c":3}`, "/d: additionalProperties"},
 		{"members in document order", closed, `{"b":"z","a":"s"}`, "/b: enum"},
 		{"escaped", object(`{"m":{"additionalProperties":{"type":"string"}}}`), `{"m":{"a/b~c":1}}`, "/m/a~1b~0c: type"},
+		{"one line", object(`{"m":{"additionalProperties":{"type":"string"}}}`), `{"m":{"a\nstdout:\u0000\u2028b":1}}`, `/m/a\u000astdout:\u0000\u2028b: type`},
+		{"a short line", `{"type":"object","additionalProperties":false}`, `{"a` + strings.Repeat("é", 100_000) + `":1}`, "/a" + strings.Repeat("é", 199) + "…: additionalProperties"},
 		{"alternatives", object(`{"a":{"anyOf":[{"type":"string"},{"type":"object","required":["x"]}]}}`), `{"a":{}}`, "/a: anyOf"},
 		{"allOf tells its part", object(`{"a":{"allOf":[{"minimum":3},{"maximum":9}]}}`), `{"a":1}`, "/a: minimum"},
 		{"ref tells its part", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"number"}}}`, `{"a":"1"}`, "/a: type"},
@@ -182,6 +184,49 @@ func TestValidateBounded(t *testing.T) {
 	}
 	if err := many.Validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 50_000) + `1]}`)); err != nil {
 		t.Fatalf("many numbers: %v", err)
+	}
+}
+
+// TestValidateWork: work that grows with the schema times the arguments is bounded too, in time and memory; what tools need is far below.
+func TestValidateWork(t *testing.T) {
+	t.Parallel()
+	list := func(n int, item func(int) string) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = item(i)
+		}
+		return strings.Join(items, ",")
+	}
+	same := func(text string) func(int) string { return func(int) string { return text } }
+	numbers := list(10_000, func(i int) string { return fmt.Sprint(i) })
+	names := list(5_000, func(i int) string { return fmt.Sprintf(`"a%d"`, i) })
+	cases := []struct {
+		name, items, arguments string
+		fine                   bool
+	}{
+		{"enum of numbers", `{"enum":[` + numbers + `]}`, list(100_000, same("9999")), false},
+		{"required", `{"required":[` + names + `]}`, list(100_000, same("{}")), false},
+		{"dependentRequired", `{"dependentRequired":{"b":[` + names + `]}}`, list(100_000, same(`{"b":1}`)), false},
+		{"patternProperties", `{"patternProperties":{` + list(1_000, func(i int) string { return fmt.Sprintf(`"(a|b%d)*x":{}`, i) }) + `}}`,
+			`{` + list(10_000, func(i int) string { return fmt.Sprintf(`"abab%d":1`, i) }) + `}`, false},
+		{"allOf", `{"allOf":[` + list(3_000, same(`{"type":"string"}`)) + `]}`, list(100_000, same("1")), false},
+		{"long texts", `{"pattern":"(x+x+)+y"}`, list(100, same(`"`+strings.Repeat("x", 900_000)+`"`)), false},
+		{"an enum of 200 texts", `{"enum":[` + list(199, func(i int) string { return fmt.Sprintf(`"country %d"`, i) }) + `,"x"]}`, list(100_000, same(`"x"`)), true},
+		{"rows with 50 columns", `{"required":[` + list(50, func(i int) string { return fmt.Sprintf(`"a%d"`, i) }) + `],"additionalProperties":{"anyOf":[{"type":"number"},{"type":"null"}]}}`,
+			list(1_000, same(`{`+list(50, func(i int) string { return fmt.Sprintf(`"a%d":%d`, i, i) })+`}`)), true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			schema, err := jsonschema.Compile(json.RawMessage(object(`{"a":{"items":` + c.items + `}}`)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = schema.Validate(json.RawMessage(`{"a":[` + c.arguments + `]}`))
+			if c.fine != (err == nil) || !c.fine && err.Error() != "(root): complexity" {
+				t.Fatalf("Validate = %.200v", err)
+			}
+		})
 	}
 }
 

@@ -42,6 +42,18 @@ func (n *node) at(token string) (child *node, place int) {
 	return nil, 0
 }
 
+// count is how many values there are in n, with itself.
+func (n *node) count() int {
+	count := 1
+	for _, m := range n.members {
+		count += m.node.count()
+	}
+	for _, item := range n.items {
+		count += item.count()
+	}
+	return count
+}
+
 // parseFault is a value that breaks a bound.
 type parseFault struct {
 	pointer, keyword, reason string

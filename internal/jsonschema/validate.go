@@ -6,16 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/message"
 )
 
-// maxSteps is how many schemas are applied in one Validate at most.
-const maxSteps = 2_000_000
+const (
+	// maxSteps is how many schemas are applied in one Validate at most; a pattern counts by the text that it is matched with.
+	maxSteps = 1_000_000
+	// maxWork bounds the values of arguments times the schema's weight (see walker.weigh). The library compares each value with
+	// each enum value and each required name, keeps every fault, and can be stopped in none of that.
+	maxWork = 256_000_000
+	// textStep is how much text is matched with a pattern in a step.
+	textStep = 64
+)
 
 // Violation says where arguments break their schema first.
 type Violation struct {
@@ -23,9 +33,29 @@ type Violation struct {
 	Keyword string // the rule that it broke
 }
 
-// Error implements error: it is the line that a model reads, such as `/slides/0/heading: required` or `(root): type`.
+// maxShown is how much of a pointer a line tells, in bytes: names are the caller's, and as long as they like.
+const maxShown = 400
+
+// Error implements error: it is the line that a model reads, such as `/slides/0/heading: required` or `(root): type`. It is one
+// line, and a short one: control characters are escaped as in JSON, and a long pointer ends with `…`.
 func (v *Violation) Error() string {
-	return cmp.Or(v.Pointer, "(root)") + ": " + v.Keyword
+	shown := v.Pointer
+	if len(shown) > maxShown {
+		cut := maxShown
+		for !utf8.RuneStart(shown[cut]) {
+			cut--
+		}
+		shown = shown[:cut] + "…"
+	}
+	var line strings.Builder
+	for _, r := range cmp.Or(shown, "(root)") {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			fmt.Fprintf(&line, `\u%04x`, r)
+		} else {
+			line.WriteRune(r)
+		}
+	}
+	return line.String() + ": " + v.Keyword
 }
 
 // Validate checks arguments, a JSON value, against the schema, and answers a *Violation for the first fault. Text that is no JSON value
@@ -38,6 +68,9 @@ func (s *Schema) Validate(arguments json.RawMessage) error {
 	}
 	if err != nil {
 		return fmt.Errorf("arguments are no JSON value: %w", err)
+	}
+	if s.weight > 0 && root.count() > maxWork/s.weight {
+		return &Violation{"", "complexity"}
 	}
 	err = s.apply(root.value)
 	var faults *lib.ValidationError
@@ -53,14 +86,17 @@ func (s *Schema) apply(value any) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.budget.left = s.steps
-	defer func() {
-		if r := recover(); r == errBudget { //nolint:errorlint // it is this very value
-			err = &Violation{"", "complexity"}
-		} else if r != nil {
-			panic(r)
-		}
-	}()
+	defer spent(&err)
 	return s.schema.Validate(value)
+}
+
+// spent, deferred, makes a panic of the budget an error.
+func spent(err *error) {
+	if r := recover(); r == errBudget { //nolint:errorlint // it is this very value
+		*err = &Violation{"", "complexity"}
+	} else if r != nil {
+		panic(r)
+	}
 }
 
 // endless says whether the schema applies itself to one and the same value.
@@ -82,10 +118,24 @@ var errBudget = errors.New("jsonschema: budget spent")
 type budget struct{ left int }
 
 // Validate implements lib.SchemaExt.
-func (b *budget) Validate(*lib.ValidatorContext, any) {
-	if b.left--; b.left < 0 {
+func (b *budget) Validate(*lib.ValidatorContext, any) { b.spend(1) }
+
+func (b *budget) spend(steps int) {
+	if b.left -= steps; b.left < 0 {
 		panic(errBudget)
 	}
+}
+
+// expression is a pattern whose matching is counted.
+type expression struct {
+	*regexp.Regexp
+	budget *budget
+}
+
+// MatchString implements lib.Regexp.
+func (e *expression) MatchString(text string) bool {
+	e.budget.spend(1 + len(text)/textStep)
+	return e.Regexp.MatchString(text)
 }
 
 // names counts a step, and checks propertyNames: the library's own answer to that loses the place.
@@ -118,8 +168,17 @@ func (*badName) KeywordPath() []string { return []string{"propertyNames"} }
 func (b *badName) LocalizedString(*message.Printer) string { return "bad name" }
 
 // compile has the library compile a schema, with the budget in each part of it.
-func compile(schema any, b *budget) (*lib.Schema, error) {
+func compile(schema any, b *budget) (compiled *lib.Schema, err error) {
+	b.left = maxSteps
+	defer spent(&err)
 	c := lib.NewCompiler()
+	c.UseRegexpEngine(func(pattern string) (lib.Regexp, error) {
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			return nil, err
+		}
+		return &expression{re, b}, nil
+	})
 	c.DefaultDraft(lib.Draft2020)
 	c.UseLoader(noLoader{})
 	c.AssertVocabs()
