@@ -42,7 +42,6 @@ func (s *server) joinWords(c run.Config) (*words, error) {
 	w.Calls = call.NewService(s.db, s.bus, s.outputs, w.Scripts, w.idempotencies, w.host, call.Config{TimeoutLimit: s.config.CallTimeoutLimit, Log: s.log})
 
 	w.Organizations.Join(w.Keys)
-	w.Changes.Join(w.Agents)
 	w.Agents.Join(w.Scripts, w.Runs.AgentRemoval(), w.Scripts)
 	w.Scripts.Join(w.host.Scripts(), w.host.Scripts(), w.host.Scripts())
 	w.host.Join(w.Calls)

@@ -47,7 +47,7 @@ func demo(ctx context.Context, root string) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("A throw-away server listens on %s.\n", s.host)
+	fmt.Printf("A throw-away server listens on %s.\n", s.api.Host)
 	if err := show(ctx, s, string(source), string(orders)); err != nil {
 		return errors.Join(err, fmt.Errorf("the end of the server's log:\n%s", s.log), s.kill())
 	}

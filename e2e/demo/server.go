@@ -16,14 +16,15 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/scriptorium-dev/scriptorium/e2e/client"
 )
 
 // server is a throw-away server in a folder of its own.
 type server struct {
 	cmd    *exec.Cmd
 	folder string // everything of it, data and temporary files
-	host   string // 127.0.0.1:PORT
-	secret string
+	api    client.Server
 	log    *tail
 	exited chan error
 	family map[int]string // processes that it started: their start times by id
@@ -87,7 +88,7 @@ func startServer(ctx context.Context, binary string) (*server, error) {
 		s.exited <- s.cmd.Wait()
 	}()
 	select {
-	case s.host = <-found:
+	case s.api.Host = <-found:
 	case err = <-s.exited:
 		s.exited <- err
 		err = fmt.Errorf("the server ended at once: %v\n%s", err, s.log)
@@ -97,7 +98,7 @@ func startServer(ctx context.Context, binary string) (*server, error) {
 	if err == nil {
 		var secret []byte
 		secret, err = os.ReadFile(filepath.Join(s.data(), "admin.key"))
-		s.secret = strings.TrimSpace(string(secret))
+		s.api.Secret = strings.TrimSpace(string(secret))
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.kill())

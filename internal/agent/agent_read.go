@@ -14,12 +14,6 @@ func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string
 	return byIDs(ctx, s.db.Read(), organizationID, id.Only(id.Agent, ids), false)
 }
 
-// Exists says whether the organization has the agent.
-func (s *Service) Exists(ctx context.Context, organizationID, agentID string) (bool, error) {
-	found, err := s.ByIDs(ctx, organizationID, []string{agentID})
-	return found[agentID] != nil, err
-}
-
 // KeptByIDs is ByIDs with deleted agents: for what history still shows of them.
 func (s *Service) KeptByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Agent, error) {
 	return byIDs(ctx, s.db.Read(), organizationID, id.Only(id.Agent, ids), true)

@@ -11,11 +11,8 @@ import (
 )
 
 // Watch delivers an organization's changes, or those of one agent, behind the cursor `after`, or from now on. What happened and what
-// happens are joined without a seam. An agent that does not exist is a NOT_FOUND Problem, a cursor of something else BAD_CURSOR. The channel closes when the context ends.
+// happens are joined without a seam. A cursor of something else is a BAD_CURSOR Problem. The channel closes when the context ends.
 func (s *Service) Watch(ctx context.Context, organizationID string, agentID, after *string) (<-chan Item, error) {
-	if err := s.checkAgent(ctx, organizationID, agentID); err != nil {
-		return nil, err
-	}
 	start := event.Now()
 	if after != nil {
 		position, err := event.Cursor(*after).Parse(event.ChangesTopic(organizationID))
@@ -41,18 +38,6 @@ func (s *Service) Watch(ctx context.Context, organizationID string, agentID, aft
 		}
 		return c, agentID == nil || c.AgentID != nil && *c.AgentID == *agentID, nil
 	}), nil
-}
-
-// checkAgent refuses an agent that does not exist.
-func (s *Service) checkAgent(ctx context.Context, organizationID string, agentID *string) error {
-	if agentID == nil || s.agents == nil {
-		return nil
-	}
-	exists, err := s.agents.Exists(ctx, organizationID, *agentID)
-	if err == nil && !exists {
-		err = fault.NewProblem(fault.Missing, "there is no such agent")
-	}
-	return err
 }
 
 // Head answers the cursor behind the newest change there is.
