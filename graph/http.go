@@ -177,14 +177,13 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 		if !isJSON(r.Header.Get("Content-Type")) {
 			return nil, http.StatusUnsupportedMediaType, refuse(fault.BadRequest, "the Content-Type of a POST must be %s, in UTF-8", mediaJSON)
 		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.limits.Time))
-		body, failure := readLimited(r.Body, h.limits.Body)
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		body, failure := readLimited(r.Body, h.limits.Body) // TimeBodies bounds the time
 		if errors.Is(failure, errTooLarge) {
 			w.Header().Set("Connection", "close") // the rest of the body is not read
 			return nil, http.StatusRequestEntityTooLarge, exceeded("the length of a body in bytes", h.limits.Body)
 		}
 		if failure != nil {
+			w.Header().Set("Connection", "close")
 			return nil, http.StatusBadRequest, refuse(fault.BadRequest, "the body could not be read whole")
 		}
 		req, err = parseRequest(body)

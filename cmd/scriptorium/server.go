@@ -240,7 +240,8 @@ func (s *server) httpPart() lifecycle.Part {
 			}
 			s.address = listener.Addr().String()
 			h = &http.Server{
-				Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+				Handler:           graph.TimeBodies(s.handler, graph.DefaultLimits.Time),
+				ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 				ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 			}
 			served = make(chan error, 1)

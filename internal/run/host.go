@@ -135,7 +135,7 @@ func (h *Host) Start(ctx context.Context) error {
 func (h *Host) check() {
 	defer close(h.checked)
 	h.report, h.checkErr = h.runner.Check(h.ctx)
-	if h.checkErr != nil {
+	if h.checkErr != nil && h.ctx.Err() == nil {
 		h.log.Warn("there are no computers: calls are refused", "error", h.checkErr)
 	}
 }
