@@ -496,8 +496,10 @@ while _done is None:
         break
     _status, _total = _watch(_pid)
     _left = _sweep(_total)
-    _first = False
     _control.send(b"x%d %d %d %d %d" % (_pid, _status, _total[0] * 1e6, _total[1], _left))
+    if _first:  # the first call's answer is on its way: it goes before the next process
+        _wake_only.poll(20)
+        _first = False
 
 # Only a program comes here, as its user, with no descriptor but its three.
 _file = _prepare(*_done)

@@ -150,12 +150,18 @@ func isRunners(err error) bool {
 
 // prepare makes the computer and has the home ready for the next call. A run's first computer starts its first generation.
 func (m *Machine) prepare(ctx context.Context) error {
-	if err := m.makeComputer(ctx); err != nil {
+	planned := make(chan plannedHome, 1)
+	go func() { planned <- m.planAhead(ctx) }() // while the computer boots
+	err := m.makeComputer(ctx)
+	plan := <-planned
+	if err != nil {
 		return err
 	}
-	changes, err := m.planHome(ctx, true)
-	if err == nil {
-		m.todo, err = m.bring(ctx, changes)
+	if m.isDirty() { // what was planned is not what is to be there any more
+		plan = m.planAhead(ctx)
+	}
+	if err = plan.err; err == nil {
+		m.todo, err = m.bring(ctx, plan.changes)
 	}
 	if err == nil && m.generation == 0 {
 		err = m.host.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
@@ -167,6 +173,25 @@ func (m *Machine) prepare(ctx context.Context) error {
 		m.drop()
 	}
 	return err
+}
+
+// plannedHome is what planHome answered.
+type plannedHome struct {
+	changes []runner.FileChange
+	err     error
+}
+
+// planAhead plans the whole home of a new computer.
+func (m *Machine) planAhead(ctx context.Context) (p plannedHome) {
+	p.changes, p.err = m.planHome(ctx, true)
+	return p
+}
+
+// isDirty says whether scripts were saved or deleted since the last look at what the home should hold.
+func (m *Machine) isDirty() bool {
+	m.host.mu.Lock()
+	defer m.host.mu.Unlock()
+	return m.dirty
 }
 
 func (m *Machine) makeComputer(ctx context.Context) error {
