@@ -30,6 +30,9 @@ type Config struct {
 	Timeout func(*graphql.OperationContext) time.Duration
 	// Answer, where it is set, prepares the context in which one answer is made: a request's, or that of each event of a subscription.
 	Answer func(context.Context) context.Context
+	// Unreachable, where it is set, tells whether an error comes from something that the server needs and that does not answer, such as
+	// the database: the caller gets UNAVAILABLE then, not INTERNAL.
+	Unreachable func(error) bool
 	// Timing is for tests; zero fields take the values that its comments name.
 	Timing Timing
 	// Logger takes internal errors; default slog.Default().
@@ -74,6 +77,7 @@ type Handler struct {
 	exec         *executor.Executor
 	authenticate func(context.Context, string) (context.Context, error)
 	timeout      func(*graphql.OperationContext) time.Duration
+	unreachable  func(error) bool
 	limits       Limits
 	timing       Timing
 	origins      origins
@@ -100,7 +104,7 @@ func New(c Config) *Handler {
 		panic("graph.New: Schema and Authenticate are required")
 	}
 	h := &Handler{
-		schema: c.Schema, exec: executor.New(c.Schema), authenticate: c.Authenticate, timeout: c.Timeout,
+		schema: c.Schema, exec: executor.New(c.Schema), authenticate: c.Authenticate, timeout: c.Timeout, unreachable: c.Unreachable,
 		limits: c.Limits.withDefaults(), timing: c.Timing.withDefaults(), origins: newOrigins(c.AllowedOrigins), log: c.Logger,
 	}
 	if h.log == nil {

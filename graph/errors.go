@@ -92,6 +92,9 @@ func (h *Handler) classify(ctx context.Context, err error) (fault.ProblemCode, s
 		return fault.TimedOut, "the request was cancelled"
 	case badArgument(ctx):
 		return fault.ValidationFailed, messageOf(err)
+	case h.unreachable != nil && h.unreachable(err):
+		h.log.ErrorContext(ctx, "the database cannot be reached", "requestId", RequestID(ctx), "error", err)
+		return fault.Unavailable, "the database cannot be reached: try again in a moment"
 	}
 	attrs := []any{"requestId", RequestID(ctx), "error", err}
 	if p, ok := errors.AsType[*panicked](err); ok {

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -159,9 +160,13 @@ func TestKeys(t *testing.T) {
 
 func TestErrorsOfResolvers(t *testing.T) {
 	t.Parallel()
-	e := start(t, func(e *edge, _ *graph.Config) {
+	gone := errors.New("dial secret detail")
+	e := start(t, func(e *edge, c *graph.Config) {
+		c.Unreachable = func(err error) bool { return errors.Is(err, gone) }
 		e.agent = func(ctx context.Context, id string) (*agent.Agent, error) {
 			switch id {
+			case "gone":
+				return nil, fmt.Errorf("read: %w", gone)
 			case "panic":
 				panic("secret detail")
 			case "broken":
@@ -178,13 +183,13 @@ func TestErrorsOfResolvers(t *testing.T) {
 	})
 	for id, want := range map[string]string{
 		"panic": "INTERNAL internal error", "broken": "INTERNAL internal error", "denied": "DENIED the key lacks TOOLING",
-		"dark": "UNAVAILABLE the database cannot be reached", "invalid": "BAD_REQUEST id is no id",
+		"dark": "UNAVAILABLE the database cannot be reached", "gone": "UNAVAILABLE the database cannot be reached: try again in a moment", "invalid": "BAD_REQUEST id is no id",
 	} {
 		r := e.ask(`{a:agent(id:"` + id + `"){id} __typename}`)
 		if r.status != 200 || r.code()+" "+r.message() != want || string(r.Data) != `{"a":null,"__typename":"Query"}` || r.Errors[0].Path[0] != "a" {
 			t.Fatalf("%s: %d %s", id, r.status, r.body)
 		}
-		if n := strings.Count(e.logs.String(), r.header.Get("X-Request-Id")); strings.Contains("panic broken dark", id) != (n == 1) || n > 1 {
+		if n := strings.Count(e.logs.String(), r.header.Get("X-Request-Id")); strings.Contains("panic broken dark gone", id) != (n == 1) || n > 1 {
 			t.Fatalf("%s: logged %d times:\n%s", id, n, e.logs)
 		}
 	}

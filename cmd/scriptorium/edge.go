@@ -15,6 +15,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
 	"github.com/scriptorium-dev/scriptorium/graph/playground"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
+	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/deployment"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
@@ -39,6 +40,7 @@ func (s *server) buildEdge() error {
 		Answer:         resolvers.WithFamilies,
 		AllowedOrigins: s.config.AllowedOrigins,
 		Timeout:        s.operationTimeout,
+		Unreachable:    database.IsUnreachable,
 		Logger:         s.log,
 	})
 	mux := http.NewServeMux()

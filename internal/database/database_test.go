@@ -189,3 +189,27 @@ func TestPing(t *testing.T) {
 		}
 	})
 }
+
+func TestIsUnreachable(t *testing.T) {
+	t.Parallel()
+	_, err := database.Open(t.Context(), database.Config{URL: "postgres://nobody:secret@127.0.0.1:1/none"})
+	if !database.IsUnreachable(err) {
+		t.Errorf("nothing listens: %v", err)
+	}
+	databasetest.Each(t, func(t *testing.T, d *database.DB) {
+		if _, err := d.SQL().ExecContext(t.Context(), "SELECT nothing FROM nowhere"); err == nil || database.IsUnreachable(err) {
+			t.Errorf("a bad statement: %v", err)
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := d.Ping(over); database.IsUnreachable(err) {
+			t.Errorf("a context that is over: %v", err)
+		}
+		if d.Dialect() != database.Postgres {
+			return
+		}
+		if _, err := d.SQL().ExecContext(t.Context(), "SELECT pg_terminate_backend(pg_backend_pid())"); !database.IsUnreachable(err) {
+			t.Errorf("a connection that the server ended: %v", err)
+		}
+	})
+}

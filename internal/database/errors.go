@@ -1,7 +1,10 @@
 package database
 
 import (
+	"database/sql/driver"
 	"errors"
+	"io"
+	"net"
 	"slices"
 	"strings"
 
@@ -86,4 +89,17 @@ func sqliteIndex(message string) string {
 // names tells whether the columns have these names, in this order.
 func names(columns []*schema.Column, names []string) bool {
 	return slices.EqualFunc(columns, names, func(c *schema.Column, name string) bool { return c.Name == name })
+}
+
+// IsUnreachable tells whether err comes from a database that cannot be reached, or that takes no connections now: not a fault of
+// the statement, and not of the caller.
+func IsUnreachable(err error) bool {
+	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting {
+		return true
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok { // connection exceptions, shutdown and start, too many connections
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P0") || pg.Code == "53300"
+	}
+	_, network := errors.AsType[*net.OpError](err)
+	return network || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF)
 }
