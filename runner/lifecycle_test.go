@@ -167,9 +167,9 @@ func TestRunnerProcessKilled(t *testing.T) {
 	p, state := newProcess(t)
 	c := runnertest.Start(t, p, runner.Spec{})
 	groups := cgroupsOf(state)
-	_, err := c.Call(t.Context(), runnertest.Python("print('up')\nwhile True: pass\n"), runner.SinkFunc(func(runner.Stream, []byte) error {
-		return syscall.Kill(runner.PID(p), syscall.SIGKILL)
-	}))
+	// What is printed may come in two pieces, the second one when the process is gone already.
+	kill := sync.OnceValue(func() error { return syscall.Kill(runner.PID(p), syscall.SIGKILL) })
+	_, err := c.Call(t.Context(), runnertest.Python("print('up')\nwhile True: pass\n"), runner.SinkFunc(func(runner.Stream, []byte) error { return kill() }))
 	if !errors.Is(err, runner.ErrLost) {
 		t.Errorf("the call: %v", err)
 	}
