@@ -222,9 +222,19 @@ func (s *shape) walkDirectives(directives ast.DirectiveList) {
 	}
 }
 
-// walkValue bounds the depth of a literal.
+// walkValue bounds the depth of a literal, and refuses numbers that the validator cannot hold.
 func (s *shape) walkValue(v *ast.Value, depth int) {
-	if v == nil || s.err != nil || v.Kind != ast.ListValue && v.Kind != ast.ObjectValue {
+	if v == nil || s.err != nil {
+		return
+	}
+	switch v.Kind {
+	case ast.ListValue, ast.ObjectValue:
+	case ast.IntValue, ast.FloatValue:
+		if !heldNumber(v) {
+			s.refuse(coded(fault.ValidationFailed, gqlerror.ErrorPosf(v.Position, "the number %.40s is too large for a document: a JSON value may hold it as a variable", v.Raw)))
+		}
+		return
+	default:
 		return
 	}
 	if depth > s.ValueDepth {
@@ -286,3 +296,10 @@ func (s *shape) fragmentDepth(name string) int {
 
 // isIntrospection reports whether a root field answers about the schema.
 func isIntrospection(name string) bool { return name == "__schema" || name == "__type" }
+
+// heldNumber says whether the validator can hold a number in a document. One that it cannot makes it refuse the whole value, without a word
+// about the number.
+func heldNumber(v *ast.Value) bool {
+	_, err := v.Value(nil)
+	return err == nil
+}

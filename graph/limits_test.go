@@ -258,3 +258,15 @@ func TestLimitsHaveDefaults(t *testing.T) {
 		t.Fatal(r.body)
 	}
 }
+
+func TestNumbersInDocuments(t *testing.T) {
+	t.Parallel()
+	e := start(t, nil)
+	for number, fine := range map[string]bool{"9007199254740993": true, "1e308": true, "1e400": false, "-1e400": false, strings.Repeat("9", 30): false} {
+		r := e.ask(`mutation { agentScriptSave(input: {agent: "a", name: "a", description: "a", source: "a", parameters: {a: [` + number + `]}}) { userErrors { code } } }`)
+		named := strings.Contains(string(r.body), "the number "+number+" is too large for a document: a JSON value may hold it as a variable")
+		if named == fine || !fine && r.code() != "VALIDATION_FAILED" {
+			t.Errorf("%s: %s", number, r.body)
+		}
+	}
+}
