@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"runtime/debug"
@@ -164,6 +165,9 @@ func (h *Handler) serveRequest(w http.ResponseWriter, r *http.Request, want want
 	h.write(w, media, resp)
 }
 
+// drained is how many bytes of a body that is too long are read and thrown away before it is refused.
+const drained = 16 << 20
+
 // readRequest reads the request that a POST's body or a GET's query string holds, or answers the status to refuse it with.
 func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request, int, *gqlerror.Error) {
 	if len(r.URL.RawQuery) > h.limits.Body {
@@ -179,7 +183,9 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 		}
 		body, failure := readLimited(r.Body, h.limits.Body) // TimeBodies bounds the time
 		if errors.Is(failure, errTooLarge) {
-			w.Header().Set("Connection", "close") // the rest of the body is not read
+			// A client that is still sending would take a closed connection for the answer: the rest is read, up to a bound.
+			_, _ = io.CopyN(io.Discard, r.Body, drained)
+			w.Header().Set("Connection", "close")
 			return nil, http.StatusRequestEntityTooLarge, exceeded("the length of a body in bytes", h.limits.Body)
 		}
 		if failure != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,7 +37,11 @@ func blocks(readme string) (all []block) {
 	return all
 }
 
+// skip is a command that is not run: CI has done the tests just before, and they take long.
+var skip = flag.String("skip", "", "a `command` of the README that is not run")
+
 func main() {
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
@@ -83,6 +88,10 @@ func (r *reader) commands(ctx context.Context, text string) error {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if line == *skip {
+			fmt.Println("$", line, "(left out)")
 			continue
 		}
 		fmt.Println("$", line)
