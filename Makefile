@@ -13,8 +13,8 @@ export CGO_ENABLED ?= 0
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## Build everything and serve on $(LISTEN), with all data in ./$(DATA)
-	./bin/scriptorium serve --listen $(LISTEN) --data $(DATA)
+run: build ## Build everything and serve (LISTEN=127.0.0.1:8080 DATA=data)
+	./bin/scriptorium serve --listen "$(LISTEN)" --data "$(DATA)"
 
 build: bin/runsc ## Build bin/scriptorium and bin/runsc
 	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/scriptorium ./cmd/scriptorium

@@ -3745,7 +3745,7 @@ type AgentScriptSavePayload {
 From when a saved script counts.
 """
 enum TakesEffect {
-  "At once: no open run of the agent has this name in its snapshot."
+  "At once: no open run of the agent has this name in its snapshot. It runs by ` + "`" + `script_run` + "`" + `, and is a tool of its own in runs created from now on."
   NOW
   "From the next run: an open run of the agent has this name in its snapshot and goes on with that."
   NEXT_RUN

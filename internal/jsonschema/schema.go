@@ -84,7 +84,7 @@ func checkTop(root *node) error {
 		return &Invalid{"", "type", `a schema is an object with "type": "object"`}
 	}
 	if t, _ := root.at("type"); t == nil || t.value != "object" {
-		return &Invalid{"", "type", `the top of a schema has "type": "object"`}
+		return &Invalid{"", "type", `the top of a schema must have "type": "object"`}
 	}
 	for _, m := range root.members {
 		if m.name == "anyOf" || m.name == "oneOf" || m.name == "allOf" {
