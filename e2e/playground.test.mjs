@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { stream, Tail } from '../graph/playground/build/tail.mjs';
 import { startServer } from './harness.mjs';
 
 let server;
@@ -65,17 +66,27 @@ async function execute(page, document, shows) {
 test('the example is run from top to bottom, and its lines are seen', { timeout: 120_000 }, async (t) => {
   const { page, seen } = await open(t);
   await page.fill('#key', server.secret);
+  await page.evaluate(() => {
+    globalThis.states = [];
+    const note = () => globalThis.states.push(globalThis.document.querySelector('#answers')?.textContent ?? '');
+    new MutationObserver(note).observe(globalThis.document.body, { subtree: true, childList: true, characterData: true });
+  });
   await page.click('#run-all');
   await page.waitForFunction(() => /# done|# \"|"errors"/.test(globalThis.document.querySelector('#answers')?.textContent ?? ''), null, { timeout: 90_000 });
   const answers = (await page.textContent('#answers')).split('\n');
   assert.equal(answers.at(-1), '# done', answers.join('\n').slice(-1000));
+  const from = answers.indexOf('# subscription WatchOutput');
+  const to = answers.indexOf('# mutation FinishRun');
+  assert.ok(from > 0 && to > from, answers.join('\n'));
   const events = answers.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
-  assert.ok(events.every((e) => !e.errors));
-  const output = events.map((e) => e.data.callOutput).filter(Boolean);
-  const printed = output.map((o) => o.text ?? '').join('');
-  assert.ok(printed.split('\n').length > 2, `the example's lines are seen: ${printed}`);
-  assert.ok(output.filter((o) => o.text).length > 1, 'line by line, not all at once');
-  assert.equal(output.at(-1).call?.status, 'SUCCEEDED');
+  assert.ok(events.length > 1 && events.every((e) => !e.errors));
+  assert.deepEqual(answers.slice(from + 1, to - 1), ['3 ...', '2 ...', '1 ...', 'Lift-off!'], 'the output is shown as it was printed');
+  assert.equal(JSON.parse(answers[to - 1]).data.callOutput.call?.status, 'SUCCEEDED');
+  const states = await page.evaluate(() => globalThis.states);
+  assert.ok(states.some((s) => /^3 \.\.\.$/m.test(s) && !s.includes('Lift-off!')), 'line by line, not all at once');
+  const { top, inside, whole } = await page.$eval('footer:has(#answers)', (f) => ({ top: f.scrollTop, inside: f.clientHeight, whole: f.scrollHeight }));
+  assert.ok(whole > inside, 'there is more than fits');
+  assert.ok(top + inside >= whole - 1, 'the end is in sight');
   assert.equal(seen.sockets.length > 0, true, 'the subscription went over a WebSocket');
   assert.deepEqual(seen.faults, []);
   stayedHome(seen);
@@ -94,7 +105,9 @@ test('a query and a subscription from the editor', { timeout: 120_000 }, async (
     `subscription { callOutput(call: "${call.id}") { ... on OutputChunk { text } ... on CallFinished { call { status } } } }`,
     /SUCCEEDED/,
   );
-  assert.match(shown, /SUCCEEDED/);
+  const events = JSON.parse(shown).events.map((e) => e.data.callOutput);
+  assert.equal(events.map((e) => e.text ?? '').join(''), 'line 0\nline 1\nline 2\nline 3\nline 4\n', 'the whole stream is shown');
+  assert.equal(events.at(-1).call?.status, 'SUCCEEDED');
   assert.deepEqual(seen.faults, []);
   stayedHome(seen);
   await server.finishRun(run);
@@ -104,4 +117,20 @@ test('without a key the page says what is missing', { timeout: 60_000 }, async (
   const { page, seen } = await open(t);
   await execute(page, '{ viewer { operator } }', /UNAUTHENTICATED/);
   stayedHome(seen);
+});
+
+test('of a long stream the newest events are shown, and that some are not', () => {
+  const tail = new Tail(3, 100);
+  assert.deepEqual(stream(tail), { events: [] });
+  for (const n of [1, 2, 3]) tail.push({ n });
+  assert.deepEqual(stream(tail), { events: [{ n: 1 }, { n: 2 }, { n: 3 }] });
+  tail.push({ n: 4 });
+  assert.deepEqual(stream(tail, [{ message: 'lost' }]), {
+    note: 'The first 1 of 4 events are left out.',
+    events: [{ n: 2 }, { n: 3 }, { n: 4 }],
+    errors: [{ message: 'lost' }],
+  });
+  tail.push('x'.repeat(200));
+  assert.deepEqual([tail.items.length, tail.dropped], [1, 4], 'its size is bounded, too');
+  assert.deepEqual(stream(new Tail(3, 100), [{ message: 'no' }]), { errors: [{ message: 'no' }] });
 });

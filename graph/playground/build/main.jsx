@@ -2,8 +2,9 @@
 import { GraphiQL } from 'graphiql';
 import { getOperationAST, parse } from 'graphql';
 import { createClient } from 'graphql-ws';
-import React, { useEffect, useMemo, useRef, useState } from 'react';
+import React, { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'react';
 import { createRoot } from 'react-dom/client';
+import { stream, Tail } from './tail.mjs';
 import 'graphiql/graphiql.css';
 import './playground.css';
 
@@ -41,23 +42,35 @@ function fill(params) {
   return { ...params, variables };
 }
 
-// Subscriptions go over a WebSocket, everything else over HTTP.
+// How much of a subscription and of the answers is kept: items, and characters.
+const most = 1000;
+const room = 1 << 20;
+
+// Subscriptions go over a WebSocket, everything else over HTTP. execute answers a subscription's events one by one, fetcher all of them so far: GraphiQL
+// shows the last thing it was given. A lost connection ends a subscription: begun again, it would tell events twice.
 function makeFetcher(key) {
   const authorization = key ? { Authorization: `Bearer ${key}` } : {};
-  const client = createClient({ url: socketURL, connectionParams: authorization, retryAttempts: 3 });
-  const fetcher = async (params, options) => {
-    const { query, operationName, variables } = fill(params);
-    if (isSubscription(query, operationName)) return watch(client, { query, operationName, variables });
+  const client = createClient({ url: socketURL, connectionParams: authorization, retryAttempts: 0 });
+  const post = async (request, headers) => {
     const answer = await fetch(url, {
       method: 'POST',
       headers: {
-        'Content-Type': 'application/json', Accept: 'application/graphql-response+json, application/json', ...authorization, ...options?.headers,
+        'Content-Type': 'application/json', Accept: 'application/graphql-response+json, application/json', ...authorization, ...headers,
       },
-      body: JSON.stringify({ query, operationName, variables }),
+      body: JSON.stringify(request),
     });
     return learn(await answer.json());
   };
-  return { fetcher, dispose: () => client.dispose() };
+  const ask = (params, headers, subscribe) => {
+    const { query, operationName, variables } = fill(params);
+    const request = { query, operationName, variables };
+    return isSubscription(query, operationName) ? subscribe(client, request) : post(request, headers);
+  };
+  return {
+    execute: params => ask(params, {}, watch),
+    fetcher: (params, options) => ask(params, options?.headers, collect),
+    dispose: () => client.dispose(),
+  };
 }
 
 function isSubscription(query, operationName) {
@@ -68,25 +81,89 @@ function isSubscription(query, operationName) {
   }
 }
 
+function faults(error) {
+  return Array.isArray(error) ? error : [{ message: error?.reason || error?.message || 'the connection was lost' }];
+}
+
 async function* watch(client, request) {
   try {
     for await (const answer of client.iterate(request)) yield learn(answer);
   } catch (error) {
-    yield { errors: Array.isArray(error) ? error : [{ message: error?.reason || error?.message || 'the connection was lost' }] };
+    yield { errors: faults(error) };
   }
 }
 
-// Runs every operation of a document in its order, and tells each answer as it comes.
-async function runAll(query, fetcher, tell) {
+// An observable of all events so far. It tells them at most 20 times a second: each time the whole is shown anew.
+function collect(client, request) {
+  return {
+    subscribe(sink) {
+      const tail = new Tail(most, room);
+      const release = followResult();
+      let timer;
+      const show = errors => {
+        clearTimeout(timer);
+        timer = undefined;
+        sink.next(stream(tail, errors));
+      };
+      const end = errors => {
+        show(errors);
+        sink.complete();
+        setTimeout(release, 250); // the last of it is drawn later
+      };
+      const unsubscribe = client.subscribe(request, {
+        next(answer) {
+          tail.push(learn(answer));
+          timer ??= setTimeout(() => show(), 50);
+        },
+        error: error => end(faults(error)),
+        complete: () => end(),
+      });
+      return { unsubscribe };
+    },
+  };
+}
+
+// Keeps the end of the result in sight while it grows, or the place that was scrolled to: the editor goes to the top with each new text.
+function followResult() {
+  const editor = document.querySelector('.result-window .CodeMirror')?.CodeMirror;
+  if (!editor) return () => {};
+  let place = null; // null: the end
+  const before = () => {
+    const { top, clientHeight, height } = editor.getScrollInfo();
+    place = top + clientHeight >= height - 40 ? null : top;
+  };
+  const after = () => {
+    if (place === null) editor.scrollIntoView({ line: editor.lastLine(), ch: 0 }); // the new height is not measured yet
+    else editor.scrollTo(null, place);
+  };
+  editor.on('beforeChange', before);
+  editor.on('change', after);
+  return () => {
+    editor.off('beforeChange', before);
+    editor.off('change', after);
+  };
+}
+
+// What a program printed, where the event is an OutputChunk that has its text.
+function printed(data) {
+  const [[name, event] = []] = Object.entries(data ?? {});
+  const chunk = event?.__typename ? event.__typename === 'OutputChunk' : name === 'callOutput';
+  return chunk && typeof event?.text === 'string' ? event.text : null;
+}
+
+// Runs every operation of a document in its order, and tells each answer as it comes: of output its text, of everything else JSON.
+async function runAll(query, execute, { tell, print }) {
   const document = parse(query);
   for (const op of document.definitions) {
     if (op.kind !== 'OperationDefinition') continue;
     const operationName = op.name?.value;
     tell(`# ${op.operation} ${operationName ?? ''}`);
-    const answer = await fetcher({ query, operationName, variables: {} });
+    const answer = await execute({ query, operationName, variables: {} });
     let refused = false;
     for await (const one of answer && Symbol.asyncIterator in answer ? answer : [answer]) {
-      tell(JSON.stringify(one));
+      const text = op.operation === 'subscription' && !one?.errors ? printed(one?.data) : null;
+      if (text === null) tell(JSON.stringify(one));
+      else print(text);
       refused ||= Boolean(one?.errors) || Object.values(one?.data ?? {}).some(payload => payload?.userErrors?.length > 0);
     }
     if (refused) {
@@ -97,13 +174,36 @@ async function runAll(query, fetcher, tell) {
   tell('# done');
 }
 
+// The answers of "Run all in order": lines, and text as programs print it.
+class Answers {
+  #tail = new Tail(most, room);
+
+  constructor(changed) {
+    this.print = text => {
+      this.#tail.push(text);
+      changed();
+    };
+    this.tell = line => this.print(`${/(^|\n)$/.test(this.#tail.items.at(-1) ?? '') ? '' : '\n'}${line}\n`);
+  }
+
+  toString() {
+    const { dropped, items } = this.#tail;
+    return `${dropped > 0 ? '# the beginning is left out\n' : ''}${items.join('')}`.replace(/\n$/, '');
+  }
+}
+
 function Playground({ example }) {
   const [key, setKey] = useState(sessionStorage.getItem('key') ?? '');
-  const [lines, setLines] = useState(null);
+  const [answers, setAnswers] = useState(null);
+  const [drawn, draw] = useReducer(n => n + 1, 0);
   const [busy, setBusy] = useState(false);
   const query = useRef(example);
-  const { fetcher, dispose } = useMemo(() => makeFetcher(key), [key]);
+  const footer = useRef(null);
+  const { execute, fetcher, dispose } = useMemo(() => makeFetcher(key), [key]);
   useEffect(() => () => dispose(), [dispose]);
+  useLayoutEffect(() => {
+    if (footer.current) footer.current.scrollTop = footer.current.scrollHeight;
+  }, [drawn]);
   const change = event => {
     const value = event.target.value.trim();
     sessionStorage.setItem('key', value);
@@ -111,12 +211,12 @@ function Playground({ example }) {
   };
   const run = async () => {
     setBusy(true);
-    setLines([]);
-    const tell = line => setLines(before => [...before, line].slice(-1000));
+    const now = new Answers(draw);
+    setAnswers(now);
     try {
-      await runAll(query.current, fetcher, tell);
+      await runAll(query.current, execute, now);
     } catch (error) {
-      tell(`# ${JSON.stringify(error?.message ?? error)}`);
+      now.tell(`# ${JSON.stringify(error?.message ?? error)}`);
     } finally {
       setBusy(false);
     }
@@ -138,10 +238,10 @@ function Playground({ example }) {
           <GraphiQL.Logo> </GraphiQL.Logo>
         </GraphiQL>
       </main>
-      {lines && (
-        <footer>
-          <button type="button" onClick={() => setLines(null)}>Close</button>
-          <pre id="answers">{lines.join('\n')}</pre>
+      {answers && (
+        <footer ref={footer}>
+          <button type="button" onClick={() => setAnswers(null)}>Close</button>
+          <pre id="answers">{String(answers)}</pre>
         </footer>
       )}
     </div>
