@@ -38,25 +38,43 @@ type config struct {
 // envPrefix begins the name of every flag's twin.
 const envPrefix = "SCRIPTORIUM_"
 
-// parseConfig reads the arguments and the environment. All faults are reported together; usage goes to out.
-func parseConfig(command string, args []string, getenv func(string) (string, bool), out io.Writer) (*config, error) {
-	c := &config{}
-	f := flag.NewFlagSet(command, flag.ContinueOnError)
-	f.SetOutput(out)
+// define defines all flags.
+func (c *config) define(f *flag.FlagSet) (origins *string) {
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
 	f.StringVar(&c.Data, "data", "data", "`folder` for the database, the blobs, the computers' state and admin.key")
 	f.StringVar(&c.DatabaseURL, "database-url", "", "postgres://… `URL`; without it SQLite in the data folder")
-	f.StringVar(&c.RedisURL, "redis-url", "", "redis://… `URL` of the event bus; without it the bus inside this process")
+	f.StringVar(&c.RedisURL, "redis-url", "", "redis://… `URL` of the event bus, for several servers (needs --database-url); without it the bus inside this process")
 	f.StringVar(&c.BlobURL, "blob-url", "", "file:///… `URL` of a folder for blobs that all servers share; without it they are in PostgreSQL, or with SQLite in the data folder")
 	f.StringVar(&c.Runsc, "runsc", "", "`path` of gVisor's runsc (default: runsc beside this program)")
 	f.DurationVar(&c.ComputerIdle, "computer-idle", 10*time.Minute, "how long a run's computer stays when nothing is called")
 	f.DurationVar(&c.CallTimeoutLimit, "call-timeout-limit", 10*time.Minute, "the longest time that a call may take, in whole seconds")
 	f.IntVar(&c.Computers, "computers", 32, "how many computers this server has at once (each may use 512 MiB)")
 	f.IntVar(&c.QueuedCalls, "queued-calls", 1024, "how many calls may wait at this server; past that they are refused")
-	origins := f.String("allowed-origins", "", "comma-separated `origins` of browser pages on other hosts, such as https://app.example.org")
+	origins = f.String("allowed-origins", "", "comma-separated `origins` of browser pages on other hosts, such as https://app.example.org")
 	f.BoolVar(&c.CheckConfig, "check-config", false, "check the configuration and exit")
-	if err := f.Parse(args); err != nil {
+	return origins
+}
+
+// parseConfig reads the arguments and the environment. All faults are reported together; --help goes to out.
+func parseConfig(command string, args []string, getenv func(string) (string, bool), out io.Writer) (*config, error) {
+	c := &config{}
+	all := flag.NewFlagSet("all", flag.ContinueOnError)
+	origins := c.define(all)
+	f := flag.NewFlagSet(command, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {} // the errors and the help are written here
+	all.VisitAll(func(fl *flag.Flag) {
+		if command == "serve" || fl.Name == "data" || fl.Name == "database-url" {
+			f.Var(fl.Value, fl.Name, fl.Usage)
+		}
+	})
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		writeHelp(f, out)
 		return nil, err
+	} else if err != nil {
+		dashes := strings.NewReplacer("not defined: -", "not defined: --", "for flag -", "for flag --", "an argument: -", "an argument: --")
+		hint := fmt.Sprintf("%q lists the flags.", "scriptorium "+command+" --help")
+		return nil, fmt.Errorf("%s\n%s", dashes.Replace(err.Error()), hint)
 	}
 	faults := fromEnvironment(f, getenv)
 	if f.NArg() > 0 {
@@ -70,13 +88,33 @@ func parseConfig(command string, args []string, getenv func(string) (string, boo
 	return c, errors.Join(append(faults, c.check()...)...)
 }
 
+// writeHelp writes what a command does and its flags.
+func writeHelp(f *flag.FlagSet, out io.Writer) {
+	fmt.Fprintf(out, "scriptorium %s: %s.\n\nEach flag has a twin in the environment; a flag goes before it.\n\n", f.Name(), about(f.Name()))
+	f.VisitAll(func(fl *flag.Flag) {
+		value, words := flag.UnquoteUsage(fl)
+		name := "--" + fl.Name
+		if value != "" {
+			name += " " + value
+		}
+		standard := ""
+		if fl.DefValue != "" && fl.DefValue != "false" {
+			standard = ", default " + fl.DefValue
+		}
+		fmt.Fprintf(out, "  %s\n      %s\n      environment %s%s\n", name, words, twin(fl.Name), standard)
+	})
+}
+
+// twin is a flag's name in the environment.
+func twin(flag string) string { return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
+
 // fromEnvironment sets what no flag set from the environment.
 func fromEnvironment(f *flag.FlagSet, getenv func(string) (string, bool)) []error {
 	given := map[string]bool{}
 	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
 	var faults []error
 	f.VisitAll(func(fl *flag.Flag) {
-		name := envPrefix + strings.ToUpper(strings.ReplaceAll(fl.Name, "-", "_"))
+		name := twin(fl.Name)
 		value, ok := getenv(name)
 		if !ok || given[fl.Name] {
 			return
@@ -106,6 +144,9 @@ func (c *config) check() []error {
 	}
 	if c.RedisURL != "" && c.DatabaseURL == "" {
 		fail("--redis-url: several servers need --database-url, too")
+	}
+	if scheme, rest, isURL := strings.Cut(c.BlobURL, "://"); isURL && scheme != "mem" && (scheme != "file" || !strings.HasPrefix(rest, "/")) {
+		fail("--blob-url: must be a file:///… URL of a folder")
 	}
 	if c.ComputerIdle < time.Second {
 		fail("--computer-idle: must be at least 1s")

@@ -10,10 +10,7 @@ import (
 	"testing"
 )
 
-var (
-	helpFlag    = regexp.MustCompile(`(?m)^  -([a-z-]+)(?: ([a-zA-Z]+))?\n    \t(.*)$`)
-	helpDefault = regexp.MustCompile(` \(default "?([^")]*)"?\)$`)
-)
+var helpFlag = regexp.MustCompile(`(?m)^  --([a-z-]+)(?: [a-zA-Z]+)?\n      (.*)\n      environment ([A-Z_]+)(?:, default (.*))?$`)
 
 // flagTable is the table of docs/operating.md, made of what --help says.
 func flagTable(t *testing.T) string {
@@ -25,11 +22,11 @@ func flagTable(t *testing.T) string {
 	var out strings.Builder
 	out.WriteString("| flag | environment | default | what it is |\n|---|---|---|---|\n")
 	for _, m := range helpFlag.FindAllStringSubmatch(help.String(), -1) {
-		name, words, standard := m[1], m[3], ""
-		if d := helpDefault.FindStringSubmatch(words); d != nil {
-			words, standard = strings.TrimSuffix(words, d[0]), "`"+d[1]+"`"
+		name, words, environment, standard := m[1], m[2], m[3], m[4]
+		if standard != "" {
+			standard = "`" + standard + "`"
 		}
-		fmt.Fprintf(&out, "| `--%s` | `%s` | %s | %s |\n", name, envPrefix+strings.ToUpper(strings.ReplaceAll(name, "-", "_")), standard, words)
+		fmt.Fprintf(&out, "| `--%s` | `%s` | %s | %s |\n", name, environment, standard, words)
 	}
 	return out.String()
 }

@@ -46,6 +46,7 @@ func (s *server) buildEdge() error {
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", s.edge)
 	page := playground.Handler("/graphql")
+	mux.Handle("GET /{$}", http.RedirectHandler("/playground", http.StatusFound))
 	mux.Handle("/playground", page)
 	mux.Handle("/playground/", page)
 	mux.Handle("GET /calls/{id}/output", s.edge.Route(s.callOutput))

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/scriptorium-dev/scriptorium/runner"
@@ -25,9 +26,39 @@ import (
 // version is set by the linker.
 var version = "unknown"
 
-const usage = `usage: scriptorium serve|migrate|key|version [flags]
-"scriptorium serve --help" lists the flags.
-`
+// command is one of those that there are. One without run is done by execute.
+type command struct {
+	name, about string
+	run         func(context.Context, *config, io.Writer) error
+}
+
+func commands() []command {
+	return []command{
+		{"serve", "serves the API", serve},
+		{"migrate", "brings the database up to date, and exits; serve does it by itself at its start", migrate},
+		{"key", "makes another key of the operator and prints its secret, for where the first one was lost; with SQLite, stop the server first", newKey},
+		{"version", "prints the version", nil},
+	}
+}
+
+// about is what a command does.
+func about(name string) string {
+	for _, c := range commands() {
+		if c.name == name {
+			return c.about
+		}
+	}
+	return ""
+}
+
+// writeUsage names the commands.
+func writeUsage(out io.Writer) {
+	fmt.Fprint(out, "usage: scriptorium COMMAND [flags]\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(out, "  %-8s %s\n", c.name, c.about)
+	}
+	fmt.Fprint(out, "\n\"scriptorium serve --help\" lists the flags.\n")
+}
 
 // errUsage says that the command line is wrong; what is wrong has been said.
 var errUsage = errors.New("usage")
@@ -37,30 +68,52 @@ func main() {
 		os.Exit(runner.Main(os.Args[2:]))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	err := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := exitCode(err)
+	if code == 1 {
+		fmt.Fprintln(os.Stderr, "scriptorium:", err)
+	}
+	stop()
+	os.Exit(code)
+}
+
+// exitCode is what the process answers.
+func exitCode(err error) int {
 	switch {
 	case errors.Is(err, flag.ErrHelp), err == nil:
+		return 0
 	case errors.Is(err, errUsage):
-		os.Exit(2)
+		return 2
 	default:
-		fmt.Fprintln(os.Stderr, "scriptorium:", err)
-		os.Exit(1)
+		return 1
 	}
 }
 
 // execute runs one command.
 func execute(ctx context.Context, args []string, out, errs io.Writer) error {
-	commands := map[string]func(context.Context, *config, io.Writer) error{"serve": serve, "migrate": migrate, "key": newKey}
+	if len(args) == 0 {
+		writeUsage(errs)
+		return errUsage
+	}
+	if slices.Contains([]string{"help", "--help", "-help", "-h"}, args[0]) {
+		writeUsage(out)
+		return nil
+	}
 	if len(args) == 1 && args[0] == "version" {
 		_, err := fmt.Fprintln(out, version)
 		return err
 	}
-	if len(args) == 0 || commands[args[0]] == nil {
-		fmt.Fprint(errs, usage)
+	at := slices.IndexFunc(commands(), func(c command) bool { return c.name == args[0] })
+	if at < 0 {
+		fmt.Fprintf(errs, "unknown command %q\n\"scriptorium --help\" lists the commands.\n", args[0])
 		return errUsage
 	}
-	c, err := parseConfig(args[0], args[1:], os.LookupEnv, errs)
+	run := commands()[at].run
+	if run == nil {
+		fmt.Fprintf(errs, "%s takes no arguments: it %s.\n", args[0], about(args[0]))
+		return errUsage
+	}
+	c, err := parseConfig(args[0], args[1:], os.LookupEnv, out)
 	if err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(errs, err)
@@ -73,5 +126,5 @@ func execute(ctx context.Context, args []string, out, errs io.Writer) error {
 		return err
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(errs, nil)))
-	return commands[args[0]](ctx, c, out)
+	return run(ctx, c, out)
 }

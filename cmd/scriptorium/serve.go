@@ -6,22 +6,60 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
 
+	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
 )
 
 // serve runs the server until the context ends.
 func serve(ctx context.Context, c *config, out io.Writer) error {
-	s := &server{config: c, log: slog.Default()}
+	return (&server{config: c, log: slog.Default()}).run(ctx, out)
+}
+
+// run starts everything, and stops it when the context ends.
+func (s *server) run(ctx context.Context, out io.Writer) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Scriptorium is ready: http://%s/playground\nThe operator's key is in %s\n", s.address, s.path(key.AdminFile))
+	fmt.Fprintf(out, "Scriptorium is ready: http://%s/playground\n%s\n", s.address, s.whereKey())
 	s.reportComputers(ctx, out)
 	<-ctx.Done()
-	fmt.Fprintln(out, "Stopping: running calls have a moment to finish.")
-	return s.stop(ctx)
+	// From here on a signal is the second one.
+	again, release := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGINT, syscall.SIGTERM)
+	defer release()
+	s.again = again
+	fmt.Fprintln(out, stopping(s.words.host.Running()))
+	if err := s.stop(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "Stopped.")
+	return nil
+}
+
+// whereKey says where the operator's key is: only the server that made the database has the file, until somebody removes it.
+func (s *server) whereKey() string {
+	if _, err := os.Stat(s.path(key.AdminFile)); err != nil {
+		return `The operator's key was given out at the first start; "scriptorium key" makes another one.`
+	}
+	return "The operator's key is in " + s.path(key.AdminFile)
+}
+
+// stopping says what is waited for.
+func stopping(running int) string {
+	switch seconds := int(drainTime / time.Second); running {
+	case 0:
+		return "Stopping: no call runs."
+	case 1:
+		return fmt.Sprintf("Stopping: 1 call runs and has %d s; Ctrl-C again stops at once.", seconds)
+	default:
+		return fmt.Sprintf("Stopping: %d calls run and have %d s; Ctrl-C again stops at once.", running, seconds)
+	}
 }
 
 // reportComputers says what runs scripts here, loudly where it is not what one would want.
@@ -43,17 +81,33 @@ func (s *server) reportComputers(ctx context.Context, out io.Writer) {
 func migrate(ctx context.Context, c *config, out io.Writer) error {
 	db, err := openDatabase(ctx, c, slog.Default())
 	if err != nil {
-		return err
+		return stopFirst(c, err)
 	}
 	fmt.Fprintln(out, "The database is up to date.")
 	return db.Close()
 }
 
+// sqliteFile is the database in the data folder.
+const sqliteFile = "scriptorium.db"
+
+// stopFirst says what to do where a server has the database that a command needs.
+func stopFirst(c *config, err error) error {
+	if errors.Is(err, database.ErrDataInUse) {
+		return fmt.Errorf("%s is in use by another server: stop it first", c.Data)
+	}
+	return err
+}
+
 // newKey makes another key of the operator, for where the first one was lost.
 func newKey(ctx context.Context, c *config, out io.Writer) (err error) {
+	if c.DatabaseURL == "" {
+		if _, err := os.Stat(filepath.Join(c.Data, sqliteFile)); errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("there is no database in %s: is --data right?", c.Data)
+		}
+	}
 	db, err := openDatabase(ctx, c, slog.Default())
 	if err != nil {
-		return err
+		return stopFirst(c, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	organizations := organization.NewService(db)

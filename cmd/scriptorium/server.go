@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -30,6 +31,8 @@ import (
 const (
 	edgeBudget = 15 * time.Second
 	hostBudget = 40 * time.Second
+	drainTime  = 20 * time.Second // of running calls, within hostBudget
+	busPing    = 2 * time.Second  // for the question at the start whether the bus is there
 )
 
 // server is a running Scriptorium: its parts in the order of their start.
@@ -47,7 +50,13 @@ type server struct {
 	handler http.Handler
 	edge    *graph.Handler
 	address string
+
+	listener net.Listener
+	again    context.Context // ends when stopping is to wait for nothing more; nil where that never comes
 }
+
+// told is an error that says by itself what it is about.
+type told struct{ error }
 
 // start brings all parts up. On an error those that were started are stopped again.
 func (s *server) start(ctx context.Context) (err error) {
@@ -57,13 +66,31 @@ func (s *server) start(ctx context.Context) (err error) {
 		}
 	}()
 	for _, p := range []lifecycle.Part{
-		s.folderPart(), s.databasePart(), s.busPart(), s.outputPart(), s.runnerPart(), s.wordsPart(), s.edgePart(), s.httpPart(),
+		s.addressPart(), s.folderPart(), s.databasePart(), s.busPart(), s.outputPart(), s.runnerPart(), s.wordsPart(), s.edgePart(), s.httpPart(),
 	} {
 		if err := s.parts.Start(ctx, p); err != nil {
+			if t, ok := errors.AsType[told](err); ok {
+				return t.error
+			}
 			return err
 		}
 	}
 	return nil
+}
+
+// hurried stops something that waits for others: until the context ends, or a second signal comes. What is given up then is no error.
+func (s *server) hurried(ctx context.Context, stop func(context.Context) error) error {
+	if s.again == nil {
+		return stop(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.again, cancel)()
+	err := stop(ctx)
+	if s.again.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // stop stops all parts. No call is started from here on: a request that waits for a queued one is answered at once.
@@ -75,6 +102,31 @@ func (s *server) stop(ctx context.Context) error {
 // path is a path in the data folder.
 func (s *server) path(names ...string) string {
 	return filepath.Join(append([]string{s.config.Data}, names...)...)
+}
+
+// addressPart takes the address, before anything is written. It is served on at last: who comes earlier waits.
+func (s *server) addressPart() lifecycle.Part {
+	return lifecycle.Part{
+		Name: "the address",
+		Start: func(context.Context) (err error) {
+			s.listener, err = net.Listen("tcp", s.config.Listen)
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return told{fmt.Errorf("%s is in use: give another one with --listen (make run LISTEN=127.0.0.1:8081)", s.config.Listen)}
+			}
+			return err
+		},
+		Stop: func(context.Context) error {
+			if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) { // the HTTP server closes it
+				return err
+			}
+			return nil
+		},
+	}
+}
+
+// inUse says that another server has the data folder.
+func (s *server) inUse() error {
+	return told{fmt.Errorf("%s is in use by another server: stop it, or give this one a --data of its own", s.config.Data)}
 }
 
 // folderPart makes the data folder, and keeps every other server out of it: spools and computers in it belong to one.
@@ -89,7 +141,7 @@ func (s *server) folderPart() lifecycle.Part {
 			lock = flock.New(s.path("server.lock"))
 			ok, err := lock.TryLock()
 			if err == nil && !ok {
-				err = fmt.Errorf("%s is in use by another server: give this one a --data of its own", s.config.Data)
+				err = s.inUse()
 			}
 			return err
 		},
@@ -114,6 +166,9 @@ func (s *server) databasePart() lifecycle.Part {
 		Name: "the database",
 		Start: func(ctx context.Context) (err error) {
 			s.db, err = openDatabase(ctx, s.config, s.log)
+			if errors.Is(err, database.ErrDataInUse) {
+				return s.inUse()
+			}
 			return err
 		},
 		Stop: func(context.Context) error { return s.db.Close() },
@@ -123,13 +178,20 @@ func (s *server) databasePart() lifecycle.Part {
 func (s *server) busPart() lifecycle.Part {
 	return lifecycle.Part{
 		Name: "the event bus",
-		Start: func(context.Context) (err error) {
+		Start: func(ctx context.Context) (err error) {
 			if s.config.RedisURL == "" {
 				s.bus = event.NewMemory()
 				return nil
 			}
-			s.bus, err = event.NewRedis(s.config.RedisURL, s.config.redisPrefix)
-			return err
+			if s.bus, err = event.NewRedis(s.config.RedisURL, s.config.redisPrefix); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(ctx, busPing)
+			defer cancel()
+			if err := s.bus.Ping(ctx); err != nil {
+				s.log.Warn("the event bus does not answer: events from other servers are late", "error", err)
+			}
+			return nil
 		},
 		Stop: func(context.Context) error { return s.bus.Close() },
 	}
@@ -192,14 +254,15 @@ func (s *server) wordsPart() lifecycle.Part {
 				return err
 			}
 			s.words, err = s.joinWords(run.Config{
-				Server: name, MaxComputers: s.config.Computers, MaxQueued: s.config.QueuedCalls, Idle: s.config.ComputerIdle, Log: s.log,
+				Server: name, MaxComputers: s.config.Computers, MaxQueued: s.config.QueuedCalls, Idle: s.config.ComputerIdle,
+				Drain: drainTime, Log: s.log,
 			})
 			if err != nil {
 				return err
 			}
 			return s.words.start(ctx, s)
 		},
-		Stop:   func(ctx context.Context) error { return s.words.stop(ctx) },
+		Stop:   func(ctx context.Context) error { return s.words.stop(ctx, s) },
 		Budget: hostBudget,
 	}
 }
@@ -222,35 +285,31 @@ func (s *server) edgePart() lifecycle.Part {
 	return lifecycle.Part{
 		Name:   "the API",
 		Start:  func(context.Context) error { return s.buildEdge() },
-		Stop:   func(ctx context.Context) error { return s.edge.Shutdown(ctx) },
+		Stop:   func(ctx context.Context) error { return s.hurried(ctx, s.edge.Shutdown) },
 		Budget: edgeBudget,
 	}
 }
 
-// httpPart listens. Its server is closed before the edge is: what is under way on open connections is waited for by the edge.
+// httpPart serves. Its server is closed before the edge is: what is under way on open connections is waited for by the edge.
 func (s *server) httpPart() lifecycle.Part {
 	var served chan error
 	var h *http.Server
 	return lifecycle.Part{
 		Name: "the listener",
 		Start: func(context.Context) error {
-			listener, err := net.Listen("tcp", s.config.Listen)
-			if err != nil {
-				return err
-			}
-			s.address = listener.Addr().String()
+			s.address = s.listener.Addr().String()
 			h = &http.Server{
 				Handler:           graph.TimeBodies(s.handler, graph.DefaultLimits.Time),
 				ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 				ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 			}
 			served = make(chan error, 1)
-			go func() { served <- h.Serve(listener) }()
+			go func() { served <- h.Serve(s.listener) }()
 			return nil
 		},
 		Stop: func(ctx context.Context) error {
-			err := s.edge.Shutdown(ctx) // streams and sockets first: http.Server does not know of them
-			err = errors.Join(err, h.Shutdown(ctx))
+			err := s.hurried(ctx, s.edge.Shutdown) // streams and sockets first: http.Server does not know of them
+			err = errors.Join(err, s.hurried(ctx, h.Shutdown))
 			if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 				err = errors.Join(err, e)
 			}

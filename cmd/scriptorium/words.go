@@ -75,8 +75,8 @@ func (w *words) start(ctx context.Context, s *server) error {
 }
 
 // stop ends the calls under way, then the background.
-func (w *words) stop(ctx context.Context) error {
-	err := w.host.Stop(ctx)
+func (w *words) stop(ctx context.Context, s *server) error {
+	err := s.hurried(ctx, w.host.Stop)
 	if w.cancel != nil {
 		w.cancel()
 	}

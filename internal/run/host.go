@@ -189,6 +189,24 @@ func (h *Host) Stop(ctx context.Context) error {
 // who wait for such calls learn it at once.
 func (h *Host) Drain() { h.drain() }
 
+// Running is how many calls run at this server now, or are being claimed.
+func (h *Host) Running() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.machines {
+		select {
+		case m.claiming <- struct{}{}:
+			if m.current != nil {
+				n++
+			}
+			<-m.claiming
+		default:
+			n++
+		}
+	}
+	return n
+}
+
 // Draining is closed when the host takes no more work.
 func (h *Host) Draining() <-chan struct{} { return h.draining }
 
