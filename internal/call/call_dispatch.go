@@ -49,7 +49,7 @@ func (s *Service) Look(ctx context.Context, server string) ([]run.Work, error) {
 func (s *Service) RunNext(_ context.Context, m *run.Machine) (bool, error) {
 	var c *claimed
 	ctx, done, id, err := m.Claim(func(ctx context.Context) (callID, scriptID string, err error) {
-		c, err = claim(ctx, s.db, m.RunID, m.Lease(), s.now())
+		c, err = claim(ctx, s.db, m.RunID, m.Lease(), s.now(), m.FirstGeneration)
 		if err != nil || c == nil {
 			return "", "", err
 		}

@@ -27,8 +27,8 @@ type claimed struct {
 	input  json.RawMessage
 }
 
-// claim takes the next call of a run that is the lease's and open; nil where none waits.
-func claim(ctx context.Context, d *database.DB, runID string, l run.Lease, at time.Time) (*claimed, error) {
+// claim takes the next call of a run that is the lease's and open, and does in the same transaction what goes with it; nil where none waits.
+func claim(ctx context.Context, d *database.DB, runID string, l run.Lease, at time.Time, with func(context.Context, *database.Tx) error) (*claimed, error) {
 	var c *claimed
 	err := d.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
 		c = &claimed{Call: Call{RunID: &runID, Status: Running, StartedAt: &at}}
@@ -41,10 +41,11 @@ func claim(ctx context.Context, d *database.DB, runID string, l run.Lease, at ti
 			c = nil
 			return nil
 		}
-		if err == nil {
-			c.Arguments, c.input = arguments, input
+		if err != nil {
+			return err
 		}
-		return err
+		c.Arguments, c.input = arguments, input
+		return with(ctx, tx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("call: claim: %w", err)

@@ -148,7 +148,7 @@ func isRunners(err error) bool {
 	return file
 }
 
-// prepare makes the computer and has the home ready for the next call. A run's first computer starts its first generation.
+// prepare makes the computer and has the home ready for the next call.
 func (m *Machine) prepare(ctx context.Context) error {
 	planned := make(chan plannedHome, 1)
 	go func() { planned <- m.planAhead(ctx) }() // while the computer boots
@@ -163,14 +163,20 @@ func (m *Machine) prepare(ctx context.Context) error {
 	if err = plan.err; err == nil {
 		m.todo, err = m.bring(ctx, plan.changes)
 	}
-	if err == nil && m.generation == 0 {
-		err = m.host.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
-			m.generation, err = countUp(ctx, tx, m.RunID, m.lease)
-			return err
-		})
-	}
 	if err != nil {
 		m.drop()
+	}
+	return err
+}
+
+// FirstGeneration starts a run's first generation where a call does so by itself, in the transaction that claims the call.
+func (m *Machine) FirstGeneration(ctx context.Context, tx *database.Tx) error {
+	if m.generation != 0 {
+		return nil
+	}
+	number, err := countUp(ctx, tx, m.RunID, m.lease)
+	if err == nil {
+		tx.AfterCommit(func() { m.generation = number })
 	}
 	return err
 }
