@@ -251,7 +251,8 @@ test('1012 at shutdown, then the rest from the next server', { timeout: 240_000 
   await rest.done;
   const text = rest.output.bytes('STDOUT').toString();
   const lines = text.split('\n');
-  assert.equal(lines.pop(), '', 'whole lines');
+  // It may have been stopped between a number and the end of its line.
+  assert.ok(['', String(lines.length - 1)].includes(lines.pop()), 'whole lines but the last one');
   assert.deepEqual(lines, [...lines.keys()].map(String), 'each line once, in order');
   assert.equal(ended.output.stdoutBytes, String(text.length));
 });
