@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/scriptorium-dev/scriptorium/graph"
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
@@ -49,7 +48,9 @@ func (s *server) buildEdge() error {
 	mux.Handle("GET /{$}", http.RedirectHandler("/playground", http.StatusFound))
 	mux.Handle("/playground", page)
 	mux.Handle("/playground/", page)
-	mux.Handle("GET /calls/{id}/output", s.edge.Route(s.callOutput))
+	const outputs = "/calls/{id}/output"
+	mux.Handle("GET "+outputs, graph.CORS(s.config.AllowedOrigins, s.edge.Route(s.callOutput)))
+	mux.Handle("OPTIONS "+outputs, graph.CORS(s.config.AllowedOrigins, http.NotFoundHandler())) // preflight requests
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	s.handler = mux
@@ -61,13 +62,8 @@ const waitMargin = 60 * time.Second
 
 // operationTimeout gives an operation that waits for a call as long as calls may take.
 func (s *server) operationTimeout(o *graphql.OperationContext) time.Duration {
-	if o.Operation == nil || o.Operation.Operation != ast.Mutation {
-		return 0
-	}
-	for _, f := range graphql.CollectFields(o, o.Operation.SelectionSet, []string{"Mutation"}) {
-		if f.Name == "toolCall" || f.Name == "runGenerationStart" {
-			return s.config.CallTimeoutLimit + waitMargin
-		}
+	if graph.Selects(o, "toolCall") || graph.Selects(o, "runGenerationStart") {
+		return s.config.CallTimeoutLimit + waitMargin
 	}
 	return 0
 }

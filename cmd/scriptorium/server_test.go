@@ -222,3 +222,25 @@ func TestServerPrintsUsage(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOutputOfOtherOrigins lets pages of the allowed origins read raw output, and no others.
+func TestOutputOfOtherOrigins(t *testing.T) {
+	t.Parallel()
+	c, err := parseConfig("serve", []string{"--listen", "127.0.0.1:0", "--data", t.TempDir(), "--allowed-origins", "https://app.example"}, func(string) (string, bool) { return "", false }, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startConfig(t, c)
+	for _, method := range []string{http.MethodGet, http.MethodOptions} {
+		for origin, want := range map[string]string{"https://app.example": "https://app.example", "https://evil.example": ""} {
+			r := httptest.NewRequestWithContext(t.Context(), method, "/calls/call_0/output?stream=STDOUT", nil)
+			r.Header.Set("Origin", origin)
+			r.Header.Set("Access-Control-Request-Method", http.MethodGet)
+			w := httptest.NewRecorder()
+			s.handler.ServeHTTP(w, r)
+			if got := w.Header().Get("Access-Control-Allow-Origin"); got != want || method == http.MethodOptions && w.Code != http.StatusNoContent {
+				t.Errorf("%s from %s: %d, allowed %q", method, origin, w.Code, got)
+			}
+		}
+	}
+}
