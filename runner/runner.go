@@ -29,7 +29,8 @@ type Computer interface {
 	// been given to sink. When ctx ends, or Call.Timeout passes, the call is killed and the Result says so
 	// (ReasonCancelled, ReasonTimeout) with a nil error. A sandbox killed for its memory is a Result too
 	// (ReasonMemory), though the computer is gone. Errors: ErrLost, ErrClosed, *FileError (nothing was run),
-	// ErrSink, ErrTooLarge (nothing was run), or ctx's own where it ended before the program was started.
+	// ErrSink, ErrTooLarge (nothing was run), or ctx's own where it ended before the program was started. With ErrSink the Result
+	// holds what was measured, with ErrLost and ErrClosed its Isolation only.
 	Call(ctx context.Context, call Call, sink Sink) (Result, error)
 	// Processes lists what runs inside, as the sandbox itself sees it.
 	Processes(ctx context.Context) ([]ProcessInfo, error)
@@ -273,6 +274,51 @@ type Result struct {
 	PeakMemoryBytes int64
 	// LeftOver counts the processes that it left behind and that were killed.
 	LeftOver int
+	// Isolation says how the program was kept apart. It is there whenever the program was started, with ErrLost and ErrSink too, and
+	// nil where it was not.
+	Isolation *Isolation
+}
+
+// Isolation is how one call's program was kept apart from its host and from all others, as it was in force while it ran. It is shown to the
+// people who called, and kept with the call: nothing of the host's own (paths, names, addresses) belongs in it.
+type Isolation struct {
+	// Gvisor is its version, Platform how it runs programs, as in Report.
+	Gvisor, Platform string
+	// Network is NetworkNone; there is nothing else.
+	Network string
+	// ImageDigest names the computer's root, as Report.Digest does.
+	ImageDigest string
+	// MemoryLimit says in words how memory is bounded, as in Report.
+	MemoryLimit string
+	// Limits are those in force for this call: the computer's, or the call's own where that is lower.
+	Limits IsolationLimits
+	// Mounts are the computer's, "/" first, then in the order in which they are mounted.
+	Mounts []Mount
+	// Remaining counts the call's processes that were still there when its end was told: 0, or there is a fault.
+	Remaining int
+}
+
+// NetworkNone is the network of a computer that has none.
+const NetworkNone = "none"
+
+// IsolationLimits are a call's limits in force; 0 is none (Timeout only).
+type IsolationLimits struct {
+	// MemoryBytes is the whole computer's, its files' in memory among it.
+	MemoryBytes int64
+	// AddressSpaceBytes, FileSizeBytes, OpenFiles are each process's; Processes is that of all programs at once, with their threads.
+	AddressSpaceBytes, FileSizeBytes int64
+	OpenFiles, Processes             int
+	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp.
+	WorkspaceBytes, HomeBytes, TmpBytes int64
+	// Timeout is wall time from the program's start.
+	Timeout time.Duration
+}
+
+// Mount is one file system in a computer.
+type Mount struct {
+	// Path is where it is mounted, Type its file system as gVisor is told of it: "erofs", "bind", "tmpfs", "proc".
+	Path, Type string
+	ReadOnly   bool
 }
 
 // ProcessInfo is one process inside a computer.

@@ -2,6 +2,7 @@ package runnertest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -330,6 +331,13 @@ func (c *fakeComputer) run(ctx context.Context, call runner.Call, sink runner.Si
 	}
 	p, out, ended := c.launch(ctx, call)
 	defer p.kill()
+	res, err := c.follow(ctx, call, sink, out, ended)
+	res.Isolation = c.isolation(call)
+	return res, err
+}
+
+// follow sees a program to its end.
+func (c *fakeComputer) follow(ctx context.Context, call runner.Call, sink runner.Sink, out <-chan fakeChunk, ended <-chan Exit) (runner.Result, error) {
 	var timeout <-chan time.Time
 	if call.Timeout > 0 {
 		t := time.NewTimer(call.Timeout)
@@ -344,7 +352,7 @@ func (c *fakeComputer) run(ctx context.Context, call runner.Call, sink runner.Si
 		select {
 		case ch := <-out:
 			if err := sink.Write(ch.stream, ch.data); err != nil {
-				return runner.Result{}, fmt.Errorf("%w: %w", runner.ErrSink, err)
+				return runner.Result{ExitCode: 137, Signal: "SIGKILL", Wall: time.Since(start)}, fmt.Errorf("%w: %w", runner.ErrSink, err)
 			}
 			ch.taken <- struct{}{}
 		case <-timeout:
@@ -372,4 +380,30 @@ func (c *fakeComputer) finish(e Exit, wall time.Duration) (runner.Result, error)
 		return runner.Result{ExitCode: 128 + runner.SignalNumber(e.Signal), Signal: e.Signal, Reason: runner.ReasonSignal, Wall: wall}, nil
 	}
 	return runner.Result{ExitCode: e.Code & 255, Reason: runner.ReasonExit, Wall: wall}, nil
+}
+
+// isolation is what a real computer of this spec would say of a call.
+func (c *fakeComputer) isolation(call runner.Call) *runner.Isolation {
+	c.fake.mu.Lock()
+	report := c.fake.report
+	c.fake.mu.Unlock()
+	or := func(own, others int64) int64 { return cmp.Or(min(own, others), others) }
+	s := c.spec
+	workspace, home, tmp := cmp.Or(s.WorkspaceBytes, runner.DefaultWorkspaceBytes), cmp.Or(s.HomeBytes, runner.DefaultHomeBytes), cmp.Or(s.TmpBytes, runner.DefaultTmpBytes)
+	memory := cmp.Or(s.MemoryBytes, runner.DefaultMemoryBytes)
+	return &runner.Isolation{
+		Gvisor: report.Gvisor, Platform: report.Platform, Network: runner.NetworkNone, ImageDigest: report.Digest, MemoryLimit: report.MemoryLimit,
+		Limits: runner.IsolationLimits{
+			MemoryBytes:       memory,
+			AddressSpaceBytes: or(call.Limits.AddressSpaceBytes, memory),
+			FileSizeBytes:     or(call.Limits.FileSizeBytes, max(workspace, home, tmp)),
+			OpenFiles:         int(or(int64(call.Limits.OpenFiles), runner.DefaultOpenFiles)),
+			Processes:         int(or(int64(call.Limits.Processes), int64(cmp.Or(s.Processes, runner.DefaultProcesses)))),
+			WorkspaceBytes:    workspace, HomeBytes: home, TmpBytes: tmp,
+			Timeout: call.Timeout,
+		},
+		Mounts: []runner.Mount{
+			{Path: "/", Type: "fake", ReadOnly: true}, {Path: "/workspace", Type: "tmpfs"}, {Path: "/home", Type: "tmpfs"}, {Path: "/tmp", Type: "tmpfs"},
+		},
+	}
 }
