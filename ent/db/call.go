@@ -83,6 +83,12 @@ type Call struct {
 	CPUMs *int64 `json:"cpu_ms,omitempty"`
 	// PeakMemoryBytes holds the value of the "peak_memory_bytes" field.
 	PeakMemoryBytes *int64 `json:"peak_memory_bytes,omitempty"`
+	// what ended it; null until the end, and where it was refused
+	EndReason *string `json:"end_reason,omitempty"`
+	// that its program left behind
+	ProcessesKilled *int `json:"processes_killed,omitempty"`
+	// how its program was kept apart, as JSON; null where it was not started, or that is not known
+	Isolation *[]byte `json:"isolation,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the CallQuery when eager-loading is set.
 	Edges        CallEdges `json:"edges"`
@@ -127,13 +133,13 @@ func (*Call) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case call.FieldArguments, call.FieldInput, call.FieldText, call.FieldStdout, call.FieldStderr:
+		case call.FieldArguments, call.FieldInput, call.FieldText, call.FieldStdout, call.FieldStderr, call.FieldIsolation:
 			values[i] = new([]byte)
 		case call.FieldTruncated:
 			values[i] = new(sql.NullBool)
-		case call.FieldTimeoutSeconds, call.FieldExitCode, call.FieldStdoutBytes, call.FieldStderrBytes, call.FieldDroppedBytes, call.FieldOutputChunks, call.FieldDurationMs, call.FieldCPUMs, call.FieldPeakMemoryBytes:
+		case call.FieldTimeoutSeconds, call.FieldExitCode, call.FieldStdoutBytes, call.FieldStderrBytes, call.FieldDroppedBytes, call.FieldOutputChunks, call.FieldDurationMs, call.FieldCPUMs, call.FieldPeakMemoryBytes, call.FieldProcessesKilled:
 			values[i] = new(sql.NullInt64)
-		case call.FieldID, call.FieldOrganizationID, call.FieldRunID, call.FieldAgentID, call.FieldKeyID, call.FieldTool, call.FieldScriptID, call.FieldVersionID, call.FieldStatus, call.FieldErrorCode, call.FieldCancel, call.FieldSignal, call.FieldStdoutSha256, call.FieldStderrSha256, call.FieldOutputBlob:
+		case call.FieldID, call.FieldOrganizationID, call.FieldRunID, call.FieldAgentID, call.FieldKeyID, call.FieldTool, call.FieldScriptID, call.FieldVersionID, call.FieldStatus, call.FieldErrorCode, call.FieldCancel, call.FieldSignal, call.FieldStdoutSha256, call.FieldStderrSha256, call.FieldOutputBlob, call.FieldEndReason:
 			values[i] = new(sql.NullString)
 		case call.FieldCreatedAt, call.FieldStartedAt, call.FieldFinishedAt:
 			values[i] = new(sql.NullTime)
@@ -365,6 +371,26 @@ func (_m *Call) assignValues(columns []string, values []any) error {
 				_m.PeakMemoryBytes = new(int64)
 				*_m.PeakMemoryBytes = value.Int64
 			}
+		case call.FieldEndReason:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field end_reason", values[i])
+			} else if value.Valid {
+				_m.EndReason = new(string)
+				*_m.EndReason = value.String
+			}
+		case call.FieldProcessesKilled:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field processes_killed", values[i])
+			} else if value.Valid {
+				_m.ProcessesKilled = new(int)
+				*_m.ProcessesKilled = int(value.Int64)
+			}
+		case call.FieldIsolation:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field isolation", values[i])
+			} else if value != nil {
+				_m.Isolation = value
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -536,6 +562,21 @@ func (_m *Call) String() string {
 	builder.WriteString(", ")
 	if v := _m.PeakMemoryBytes; v != nil {
 		builder.WriteString("peak_memory_bytes=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.EndReason; v != nil {
+		builder.WriteString("end_reason=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.ProcessesKilled; v != nil {
+		builder.WriteString("processes_killed=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.Isolation; v != nil {
+		builder.WriteString("isolation=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteByte(')')

@@ -385,6 +385,40 @@ func (_c *CallCreate) SetNillablePeakMemoryBytes(v *int64) *CallCreate {
 	return _c
 }
 
+// SetEndReason sets the "end_reason" field.
+func (_c *CallCreate) SetEndReason(v string) *CallCreate {
+	_c.mutation.SetEndReason(v)
+	return _c
+}
+
+// SetNillableEndReason sets the "end_reason" field if the given value is not nil.
+func (_c *CallCreate) SetNillableEndReason(v *string) *CallCreate {
+	if v != nil {
+		_c.SetEndReason(*v)
+	}
+	return _c
+}
+
+// SetProcessesKilled sets the "processes_killed" field.
+func (_c *CallCreate) SetProcessesKilled(v int) *CallCreate {
+	_c.mutation.SetProcessesKilled(v)
+	return _c
+}
+
+// SetNillableProcessesKilled sets the "processes_killed" field if the given value is not nil.
+func (_c *CallCreate) SetNillableProcessesKilled(v *int) *CallCreate {
+	if v != nil {
+		_c.SetProcessesKilled(*v)
+	}
+	return _c
+}
+
+// SetIsolation sets the "isolation" field.
+func (_c *CallCreate) SetIsolation(v []byte) *CallCreate {
+	_c.mutation.SetIsolation(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *CallCreate) SetID(v string) *CallCreate {
 	_c.mutation.SetID(v)
@@ -582,6 +616,11 @@ func (_c *CallCreate) check() error {
 			return &ValidationError{Name: "output_blob", err: fmt.Errorf(`db: validator failed for field "Call.output_blob": %w`, err)}
 		}
 	}
+	if v, ok := _c.mutation.EndReason(); ok {
+		if err := call.EndReasonValidator(v); err != nil {
+			return &ValidationError{Name: "end_reason", err: fmt.Errorf(`db: validator failed for field "Call.end_reason": %w`, err)}
+		}
+	}
 	if v, ok := _c.mutation.ID(); ok {
 		if err := call.IDValidator(v); err != nil {
 			return &ValidationError{Name: "id", err: fmt.Errorf(`db: validator failed for field "Call.id": %w`, err)}
@@ -745,6 +784,18 @@ func (_c *CallCreate) createSpec() (*Call, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.PeakMemoryBytes(); ok {
 		_spec.SetField(call.FieldPeakMemoryBytes, field.TypeInt64, value)
 		_node.PeakMemoryBytes = &value
+	}
+	if value, ok := _c.mutation.EndReason(); ok {
+		_spec.SetField(call.FieldEndReason, field.TypeString, value)
+		_node.EndReason = &value
+	}
+	if value, ok := _c.mutation.ProcessesKilled(); ok {
+		_spec.SetField(call.FieldProcessesKilled, field.TypeInt, value)
+		_node.ProcessesKilled = &value
+	}
+	if value, ok := _c.mutation.Isolation(); ok {
+		_spec.SetField(call.FieldIsolation, field.TypeBytes, value)
+		_node.Isolation = &value
 	}
 	if nodes := _c.mutation.OrganizationIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -1195,6 +1246,66 @@ func (u *CallUpsert) AddPeakMemoryBytes(v int64) *CallUpsert {
 // ClearPeakMemoryBytes clears the value of the "peak_memory_bytes" field.
 func (u *CallUpsert) ClearPeakMemoryBytes() *CallUpsert {
 	u.SetNull(call.FieldPeakMemoryBytes)
+	return u
+}
+
+// SetEndReason sets the "end_reason" field.
+func (u *CallUpsert) SetEndReason(v string) *CallUpsert {
+	u.Set(call.FieldEndReason, v)
+	return u
+}
+
+// UpdateEndReason sets the "end_reason" field to the value that was provided on create.
+func (u *CallUpsert) UpdateEndReason() *CallUpsert {
+	u.SetExcluded(call.FieldEndReason)
+	return u
+}
+
+// ClearEndReason clears the value of the "end_reason" field.
+func (u *CallUpsert) ClearEndReason() *CallUpsert {
+	u.SetNull(call.FieldEndReason)
+	return u
+}
+
+// SetProcessesKilled sets the "processes_killed" field.
+func (u *CallUpsert) SetProcessesKilled(v int) *CallUpsert {
+	u.Set(call.FieldProcessesKilled, v)
+	return u
+}
+
+// UpdateProcessesKilled sets the "processes_killed" field to the value that was provided on create.
+func (u *CallUpsert) UpdateProcessesKilled() *CallUpsert {
+	u.SetExcluded(call.FieldProcessesKilled)
+	return u
+}
+
+// AddProcessesKilled adds v to the "processes_killed" field.
+func (u *CallUpsert) AddProcessesKilled(v int) *CallUpsert {
+	u.Add(call.FieldProcessesKilled, v)
+	return u
+}
+
+// ClearProcessesKilled clears the value of the "processes_killed" field.
+func (u *CallUpsert) ClearProcessesKilled() *CallUpsert {
+	u.SetNull(call.FieldProcessesKilled)
+	return u
+}
+
+// SetIsolation sets the "isolation" field.
+func (u *CallUpsert) SetIsolation(v []byte) *CallUpsert {
+	u.Set(call.FieldIsolation, v)
+	return u
+}
+
+// UpdateIsolation sets the "isolation" field to the value that was provided on create.
+func (u *CallUpsert) UpdateIsolation() *CallUpsert {
+	u.SetExcluded(call.FieldIsolation)
+	return u
+}
+
+// ClearIsolation clears the value of the "isolation" field.
+func (u *CallUpsert) ClearIsolation() *CallUpsert {
+	u.SetNull(call.FieldIsolation)
 	return u
 }
 
@@ -1703,6 +1814,76 @@ func (u *CallUpsertOne) UpdatePeakMemoryBytes() *CallUpsertOne {
 func (u *CallUpsertOne) ClearPeakMemoryBytes() *CallUpsertOne {
 	return u.Update(func(s *CallUpsert) {
 		s.ClearPeakMemoryBytes()
+	})
+}
+
+// SetEndReason sets the "end_reason" field.
+func (u *CallUpsertOne) SetEndReason(v string) *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.SetEndReason(v)
+	})
+}
+
+// UpdateEndReason sets the "end_reason" field to the value that was provided on create.
+func (u *CallUpsertOne) UpdateEndReason() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateEndReason()
+	})
+}
+
+// ClearEndReason clears the value of the "end_reason" field.
+func (u *CallUpsertOne) ClearEndReason() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.ClearEndReason()
+	})
+}
+
+// SetProcessesKilled sets the "processes_killed" field.
+func (u *CallUpsertOne) SetProcessesKilled(v int) *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.SetProcessesKilled(v)
+	})
+}
+
+// AddProcessesKilled adds v to the "processes_killed" field.
+func (u *CallUpsertOne) AddProcessesKilled(v int) *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.AddProcessesKilled(v)
+	})
+}
+
+// UpdateProcessesKilled sets the "processes_killed" field to the value that was provided on create.
+func (u *CallUpsertOne) UpdateProcessesKilled() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateProcessesKilled()
+	})
+}
+
+// ClearProcessesKilled clears the value of the "processes_killed" field.
+func (u *CallUpsertOne) ClearProcessesKilled() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.ClearProcessesKilled()
+	})
+}
+
+// SetIsolation sets the "isolation" field.
+func (u *CallUpsertOne) SetIsolation(v []byte) *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.SetIsolation(v)
+	})
+}
+
+// UpdateIsolation sets the "isolation" field to the value that was provided on create.
+func (u *CallUpsertOne) UpdateIsolation() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateIsolation()
+	})
+}
+
+// ClearIsolation clears the value of the "isolation" field.
+func (u *CallUpsertOne) ClearIsolation() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.ClearIsolation()
 	})
 }
 
@@ -2378,6 +2559,76 @@ func (u *CallUpsertBulk) UpdatePeakMemoryBytes() *CallUpsertBulk {
 func (u *CallUpsertBulk) ClearPeakMemoryBytes() *CallUpsertBulk {
 	return u.Update(func(s *CallUpsert) {
 		s.ClearPeakMemoryBytes()
+	})
+}
+
+// SetEndReason sets the "end_reason" field.
+func (u *CallUpsertBulk) SetEndReason(v string) *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.SetEndReason(v)
+	})
+}
+
+// UpdateEndReason sets the "end_reason" field to the value that was provided on create.
+func (u *CallUpsertBulk) UpdateEndReason() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateEndReason()
+	})
+}
+
+// ClearEndReason clears the value of the "end_reason" field.
+func (u *CallUpsertBulk) ClearEndReason() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.ClearEndReason()
+	})
+}
+
+// SetProcessesKilled sets the "processes_killed" field.
+func (u *CallUpsertBulk) SetProcessesKilled(v int) *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.SetProcessesKilled(v)
+	})
+}
+
+// AddProcessesKilled adds v to the "processes_killed" field.
+func (u *CallUpsertBulk) AddProcessesKilled(v int) *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.AddProcessesKilled(v)
+	})
+}
+
+// UpdateProcessesKilled sets the "processes_killed" field to the value that was provided on create.
+func (u *CallUpsertBulk) UpdateProcessesKilled() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateProcessesKilled()
+	})
+}
+
+// ClearProcessesKilled clears the value of the "processes_killed" field.
+func (u *CallUpsertBulk) ClearProcessesKilled() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.ClearProcessesKilled()
+	})
+}
+
+// SetIsolation sets the "isolation" field.
+func (u *CallUpsertBulk) SetIsolation(v []byte) *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.SetIsolation(v)
+	})
+}
+
+// UpdateIsolation sets the "isolation" field to the value that was provided on create.
+func (u *CallUpsertBulk) UpdateIsolation() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateIsolation()
+	})
+}
+
+// ClearIsolation clears the value of the "isolation" field.
+func (u *CallUpsertBulk) ClearIsolation() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.ClearIsolation()
 	})
 }
 

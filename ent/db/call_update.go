@@ -421,6 +421,65 @@ func (_u *CallUpdate) ClearPeakMemoryBytes() *CallUpdate {
 	return _u
 }
 
+// SetEndReason sets the "end_reason" field.
+func (_u *CallUpdate) SetEndReason(v string) *CallUpdate {
+	_u.mutation.SetEndReason(v)
+	return _u
+}
+
+// SetNillableEndReason sets the "end_reason" field if the given value is not nil.
+func (_u *CallUpdate) SetNillableEndReason(v *string) *CallUpdate {
+	if v != nil {
+		_u.SetEndReason(*v)
+	}
+	return _u
+}
+
+// ClearEndReason clears the value of the "end_reason" field.
+func (_u *CallUpdate) ClearEndReason() *CallUpdate {
+	_u.mutation.ClearEndReason()
+	return _u
+}
+
+// SetProcessesKilled sets the "processes_killed" field.
+func (_u *CallUpdate) SetProcessesKilled(v int) *CallUpdate {
+	_u.mutation.ResetProcessesKilled()
+	_u.mutation.SetProcessesKilled(v)
+	return _u
+}
+
+// SetNillableProcessesKilled sets the "processes_killed" field if the given value is not nil.
+func (_u *CallUpdate) SetNillableProcessesKilled(v *int) *CallUpdate {
+	if v != nil {
+		_u.SetProcessesKilled(*v)
+	}
+	return _u
+}
+
+// AddProcessesKilled adds value to the "processes_killed" field.
+func (_u *CallUpdate) AddProcessesKilled(v int) *CallUpdate {
+	_u.mutation.AddProcessesKilled(v)
+	return _u
+}
+
+// ClearProcessesKilled clears the value of the "processes_killed" field.
+func (_u *CallUpdate) ClearProcessesKilled() *CallUpdate {
+	_u.mutation.ClearProcessesKilled()
+	return _u
+}
+
+// SetIsolation sets the "isolation" field.
+func (_u *CallUpdate) SetIsolation(v []byte) *CallUpdate {
+	_u.mutation.SetIsolation(v)
+	return _u
+}
+
+// ClearIsolation clears the value of the "isolation" field.
+func (_u *CallUpdate) ClearIsolation() *CallUpdate {
+	_u.mutation.ClearIsolation()
+	return _u
+}
+
 // Mutation returns the CallMutation object of the builder.
 func (_u *CallUpdate) Mutation() *CallMutation {
 	return _u.mutation
@@ -488,6 +547,11 @@ func (_u *CallUpdate) check() error {
 	if v, ok := _u.mutation.OutputBlob(); ok {
 		if err := call.OutputBlobValidator(v); err != nil {
 			return &ValidationError{Name: "output_blob", err: fmt.Errorf(`db: validator failed for field "Call.output_blob": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.EndReason(); ok {
+		if err := call.EndReasonValidator(v); err != nil {
+			return &ValidationError{Name: "end_reason", err: fmt.Errorf(`db: validator failed for field "Call.end_reason": %w`, err)}
 		}
 	}
 	if _u.mutation.OrganizationCleared() && len(_u.mutation.OrganizationIDs()) > 0 {
@@ -645,6 +709,27 @@ func (_u *CallUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.PeakMemoryBytesCleared() {
 		_spec.ClearField(call.FieldPeakMemoryBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.EndReason(); ok {
+		_spec.SetField(call.FieldEndReason, field.TypeString, value)
+	}
+	if _u.mutation.EndReasonCleared() {
+		_spec.ClearField(call.FieldEndReason, field.TypeString)
+	}
+	if value, ok := _u.mutation.ProcessesKilled(); ok {
+		_spec.SetField(call.FieldProcessesKilled, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedProcessesKilled(); ok {
+		_spec.AddField(call.FieldProcessesKilled, field.TypeInt, value)
+	}
+	if _u.mutation.ProcessesKilledCleared() {
+		_spec.ClearField(call.FieldProcessesKilled, field.TypeInt)
+	}
+	if value, ok := _u.mutation.Isolation(); ok {
+		_spec.SetField(call.FieldIsolation, field.TypeBytes, value)
+	}
+	if _u.mutation.IsolationCleared() {
+		_spec.ClearField(call.FieldIsolation, field.TypeBytes)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -1060,6 +1145,65 @@ func (_u *CallUpdateOne) ClearPeakMemoryBytes() *CallUpdateOne {
 	return _u
 }
 
+// SetEndReason sets the "end_reason" field.
+func (_u *CallUpdateOne) SetEndReason(v string) *CallUpdateOne {
+	_u.mutation.SetEndReason(v)
+	return _u
+}
+
+// SetNillableEndReason sets the "end_reason" field if the given value is not nil.
+func (_u *CallUpdateOne) SetNillableEndReason(v *string) *CallUpdateOne {
+	if v != nil {
+		_u.SetEndReason(*v)
+	}
+	return _u
+}
+
+// ClearEndReason clears the value of the "end_reason" field.
+func (_u *CallUpdateOne) ClearEndReason() *CallUpdateOne {
+	_u.mutation.ClearEndReason()
+	return _u
+}
+
+// SetProcessesKilled sets the "processes_killed" field.
+func (_u *CallUpdateOne) SetProcessesKilled(v int) *CallUpdateOne {
+	_u.mutation.ResetProcessesKilled()
+	_u.mutation.SetProcessesKilled(v)
+	return _u
+}
+
+// SetNillableProcessesKilled sets the "processes_killed" field if the given value is not nil.
+func (_u *CallUpdateOne) SetNillableProcessesKilled(v *int) *CallUpdateOne {
+	if v != nil {
+		_u.SetProcessesKilled(*v)
+	}
+	return _u
+}
+
+// AddProcessesKilled adds value to the "processes_killed" field.
+func (_u *CallUpdateOne) AddProcessesKilled(v int) *CallUpdateOne {
+	_u.mutation.AddProcessesKilled(v)
+	return _u
+}
+
+// ClearProcessesKilled clears the value of the "processes_killed" field.
+func (_u *CallUpdateOne) ClearProcessesKilled() *CallUpdateOne {
+	_u.mutation.ClearProcessesKilled()
+	return _u
+}
+
+// SetIsolation sets the "isolation" field.
+func (_u *CallUpdateOne) SetIsolation(v []byte) *CallUpdateOne {
+	_u.mutation.SetIsolation(v)
+	return _u
+}
+
+// ClearIsolation clears the value of the "isolation" field.
+func (_u *CallUpdateOne) ClearIsolation() *CallUpdateOne {
+	_u.mutation.ClearIsolation()
+	return _u
+}
+
 // Mutation returns the CallMutation object of the builder.
 func (_u *CallUpdateOne) Mutation() *CallMutation {
 	return _u.mutation
@@ -1140,6 +1284,11 @@ func (_u *CallUpdateOne) check() error {
 	if v, ok := _u.mutation.OutputBlob(); ok {
 		if err := call.OutputBlobValidator(v); err != nil {
 			return &ValidationError{Name: "output_blob", err: fmt.Errorf(`db: validator failed for field "Call.output_blob": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.EndReason(); ok {
+		if err := call.EndReasonValidator(v); err != nil {
+			return &ValidationError{Name: "end_reason", err: fmt.Errorf(`db: validator failed for field "Call.end_reason": %w`, err)}
 		}
 	}
 	if _u.mutation.OrganizationCleared() && len(_u.mutation.OrganizationIDs()) > 0 {
@@ -1314,6 +1463,27 @@ func (_u *CallUpdateOne) sqlSave(ctx context.Context) (_node *Call, err error) {
 	}
 	if _u.mutation.PeakMemoryBytesCleared() {
 		_spec.ClearField(call.FieldPeakMemoryBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.EndReason(); ok {
+		_spec.SetField(call.FieldEndReason, field.TypeString, value)
+	}
+	if _u.mutation.EndReasonCleared() {
+		_spec.ClearField(call.FieldEndReason, field.TypeString)
+	}
+	if value, ok := _u.mutation.ProcessesKilled(); ok {
+		_spec.SetField(call.FieldProcessesKilled, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedProcessesKilled(); ok {
+		_spec.AddField(call.FieldProcessesKilled, field.TypeInt, value)
+	}
+	if _u.mutation.ProcessesKilledCleared() {
+		_spec.ClearField(call.FieldProcessesKilled, field.TypeInt)
+	}
+	if value, ok := _u.mutation.Isolation(); ok {
+		_spec.SetField(call.FieldIsolation, field.TypeBytes, value)
+	}
+	if _u.mutation.IsolationCleared() {
+		_spec.ClearField(call.FieldIsolation, field.TypeBytes)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Call{config: _u.config}

@@ -2092,6 +2092,10 @@ type CallMutation struct {
 	addcpu_ms            *int64
 	peak_memory_bytes    *int64
 	addpeak_memory_bytes *int64
+	end_reason           *string
+	processes_killed     *int
+	addprocesses_killed  *int
+	isolation            *[]byte
 	clearedFields        map[string]struct{}
 	organization         *string
 	clearedorganization  bool
@@ -3750,6 +3754,174 @@ func (m *CallMutation) ResetPeakMemoryBytes() {
 	delete(m.clearedFields, call.FieldPeakMemoryBytes)
 }
 
+// SetEndReason sets the "end_reason" field.
+func (m *CallMutation) SetEndReason(s string) {
+	m.end_reason = &s
+}
+
+// EndReason returns the value of the "end_reason" field in the mutation.
+func (m *CallMutation) EndReason() (r string, exists bool) {
+	v := m.end_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndReason returns the old "end_reason" field's value of the Call entity.
+// If the Call object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CallMutation) OldEndReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndReason: %w", err)
+	}
+	return oldValue.EndReason, nil
+}
+
+// ClearEndReason clears the value of the "end_reason" field.
+func (m *CallMutation) ClearEndReason() {
+	m.end_reason = nil
+	m.clearedFields[call.FieldEndReason] = struct{}{}
+}
+
+// EndReasonCleared returns if the "end_reason" field was cleared in this mutation.
+func (m *CallMutation) EndReasonCleared() bool {
+	_, ok := m.clearedFields[call.FieldEndReason]
+	return ok
+}
+
+// ResetEndReason resets all changes to the "end_reason" field.
+func (m *CallMutation) ResetEndReason() {
+	m.end_reason = nil
+	delete(m.clearedFields, call.FieldEndReason)
+}
+
+// SetProcessesKilled sets the "processes_killed" field.
+func (m *CallMutation) SetProcessesKilled(i int) {
+	m.processes_killed = &i
+	m.addprocesses_killed = nil
+}
+
+// ProcessesKilled returns the value of the "processes_killed" field in the mutation.
+func (m *CallMutation) ProcessesKilled() (r int, exists bool) {
+	v := m.processes_killed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProcessesKilled returns the old "processes_killed" field's value of the Call entity.
+// If the Call object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CallMutation) OldProcessesKilled(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProcessesKilled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProcessesKilled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProcessesKilled: %w", err)
+	}
+	return oldValue.ProcessesKilled, nil
+}
+
+// AddProcessesKilled adds i to the "processes_killed" field.
+func (m *CallMutation) AddProcessesKilled(i int) {
+	if m.addprocesses_killed != nil {
+		*m.addprocesses_killed += i
+	} else {
+		m.addprocesses_killed = &i
+	}
+}
+
+// AddedProcessesKilled returns the value that was added to the "processes_killed" field in this mutation.
+func (m *CallMutation) AddedProcessesKilled() (r int, exists bool) {
+	v := m.addprocesses_killed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearProcessesKilled clears the value of the "processes_killed" field.
+func (m *CallMutation) ClearProcessesKilled() {
+	m.processes_killed = nil
+	m.addprocesses_killed = nil
+	m.clearedFields[call.FieldProcessesKilled] = struct{}{}
+}
+
+// ProcessesKilledCleared returns if the "processes_killed" field was cleared in this mutation.
+func (m *CallMutation) ProcessesKilledCleared() bool {
+	_, ok := m.clearedFields[call.FieldProcessesKilled]
+	return ok
+}
+
+// ResetProcessesKilled resets all changes to the "processes_killed" field.
+func (m *CallMutation) ResetProcessesKilled() {
+	m.processes_killed = nil
+	m.addprocesses_killed = nil
+	delete(m.clearedFields, call.FieldProcessesKilled)
+}
+
+// SetIsolation sets the "isolation" field.
+func (m *CallMutation) SetIsolation(b []byte) {
+	m.isolation = &b
+}
+
+// Isolation returns the value of the "isolation" field in the mutation.
+func (m *CallMutation) Isolation() (r []byte, exists bool) {
+	v := m.isolation
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIsolation returns the old "isolation" field's value of the Call entity.
+// If the Call object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CallMutation) OldIsolation(ctx context.Context) (v *[]byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIsolation is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIsolation requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIsolation: %w", err)
+	}
+	return oldValue.Isolation, nil
+}
+
+// ClearIsolation clears the value of the "isolation" field.
+func (m *CallMutation) ClearIsolation() {
+	m.isolation = nil
+	m.clearedFields[call.FieldIsolation] = struct{}{}
+}
+
+// IsolationCleared returns if the "isolation" field was cleared in this mutation.
+func (m *CallMutation) IsolationCleared() bool {
+	_, ok := m.clearedFields[call.FieldIsolation]
+	return ok
+}
+
+// ResetIsolation resets all changes to the "isolation" field.
+func (m *CallMutation) ResetIsolation() {
+	m.isolation = nil
+	delete(m.clearedFields, call.FieldIsolation)
+}
+
 // ClearOrganization clears the "organization" edge to the Organization entity.
 func (m *CallMutation) ClearOrganization() {
 	m.clearedorganization = true
@@ -3838,7 +4010,7 @@ func (m *CallMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CallMutation) Fields() []string {
-	fields := make([]string, 0, 32)
+	fields := make([]string, 0, 35)
 	if m.organization != nil {
 		fields = append(fields, call.FieldOrganizationID)
 	}
@@ -3935,6 +4107,15 @@ func (m *CallMutation) Fields() []string {
 	if m.peak_memory_bytes != nil {
 		fields = append(fields, call.FieldPeakMemoryBytes)
 	}
+	if m.end_reason != nil {
+		fields = append(fields, call.FieldEndReason)
+	}
+	if m.processes_killed != nil {
+		fields = append(fields, call.FieldProcessesKilled)
+	}
+	if m.isolation != nil {
+		fields = append(fields, call.FieldIsolation)
+	}
 	return fields
 }
 
@@ -4007,6 +4188,12 @@ func (m *CallMutation) Field(name string) (ent.Value, bool) {
 		return m.CPUMs()
 	case call.FieldPeakMemoryBytes:
 		return m.PeakMemoryBytes()
+	case call.FieldEndReason:
+		return m.EndReason()
+	case call.FieldProcessesKilled:
+		return m.ProcessesKilled()
+	case call.FieldIsolation:
+		return m.Isolation()
 	}
 	return nil, false
 }
@@ -4080,6 +4267,12 @@ func (m *CallMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldCPUMs(ctx)
 	case call.FieldPeakMemoryBytes:
 		return m.OldPeakMemoryBytes(ctx)
+	case call.FieldEndReason:
+		return m.OldEndReason(ctx)
+	case call.FieldProcessesKilled:
+		return m.OldProcessesKilled(ctx)
+	case call.FieldIsolation:
+		return m.OldIsolation(ctx)
 	}
 	return nil, fmt.Errorf("unknown Call field %s", name)
 }
@@ -4313,6 +4506,27 @@ func (m *CallMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetPeakMemoryBytes(v)
 		return nil
+	case call.FieldEndReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndReason(v)
+		return nil
+	case call.FieldProcessesKilled:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProcessesKilled(v)
+		return nil
+	case call.FieldIsolation:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIsolation(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Call field %s", name)
 }
@@ -4348,6 +4562,9 @@ func (m *CallMutation) AddedFields() []string {
 	if m.addpeak_memory_bytes != nil {
 		fields = append(fields, call.FieldPeakMemoryBytes)
 	}
+	if m.addprocesses_killed != nil {
+		fields = append(fields, call.FieldProcessesKilled)
+	}
 	return fields
 }
 
@@ -4374,6 +4591,8 @@ func (m *CallMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedCPUMs()
 	case call.FieldPeakMemoryBytes:
 		return m.AddedPeakMemoryBytes()
+	case call.FieldProcessesKilled:
+		return m.AddedProcessesKilled()
 	}
 	return nil, false
 }
@@ -4446,6 +4665,13 @@ func (m *CallMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddPeakMemoryBytes(v)
 		return nil
+	case call.FieldProcessesKilled:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddProcessesKilled(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Call numeric field %s", name)
 }
@@ -4501,6 +4727,15 @@ func (m *CallMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(call.FieldPeakMemoryBytes) {
 		fields = append(fields, call.FieldPeakMemoryBytes)
+	}
+	if m.FieldCleared(call.FieldEndReason) {
+		fields = append(fields, call.FieldEndReason)
+	}
+	if m.FieldCleared(call.FieldProcessesKilled) {
+		fields = append(fields, call.FieldProcessesKilled)
+	}
+	if m.FieldCleared(call.FieldIsolation) {
+		fields = append(fields, call.FieldIsolation)
 	}
 	return fields
 }
@@ -4563,6 +4798,15 @@ func (m *CallMutation) ClearField(name string) error {
 		return nil
 	case call.FieldPeakMemoryBytes:
 		m.ClearPeakMemoryBytes()
+		return nil
+	case call.FieldEndReason:
+		m.ClearEndReason()
+		return nil
+	case call.FieldProcessesKilled:
+		m.ClearProcessesKilled()
+		return nil
+	case call.FieldIsolation:
+		m.ClearIsolation()
 		return nil
 	}
 	return fmt.Errorf("unknown Call nullable field %s", name)
@@ -4667,6 +4911,15 @@ func (m *CallMutation) ResetField(name string) error {
 		return nil
 	case call.FieldPeakMemoryBytes:
 		m.ResetPeakMemoryBytes()
+		return nil
+	case call.FieldEndReason:
+		m.ResetEndReason()
+		return nil
+	case call.FieldProcessesKilled:
+		m.ResetProcessesKilled()
+		return nil
+	case call.FieldIsolation:
+		m.ResetIsolation()
 		return nil
 	}
 	return fmt.Errorf("unknown Call field %s", name)

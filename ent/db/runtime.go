@@ -152,6 +152,10 @@ func init() {
 	callDescOutputBlob := callFields[24].Descriptor()
 	// call.OutputBlobValidator is a validator for the "output_blob" field. It is called by the builders before save.
 	call.OutputBlobValidator = callDescOutputBlob.Validators[0].(func(string) error)
+	// callDescEndReason is the schema descriptor for end_reason field.
+	callDescEndReason := callFields[30].Descriptor()
+	// call.EndReasonValidator is a validator for the "end_reason" field. It is called by the builders before save.
+	call.EndReasonValidator = callDescEndReason.Validators[0].(func(string) error)
 	// callDescID is the schema descriptor for id field.
 	callDescID := callMixinFields0[0].Descriptor()
 	// call.IDValidator is a validator for the "id" field. It is called by the builders before save.

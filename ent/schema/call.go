@@ -53,6 +53,9 @@ func (Call) Fields() []ent.Field {
 		field.Int64("duration_ms").Optional().Nillable(),
 		field.Int64("cpu_ms").Optional().Nillable(),
 		field.Int64("peak_memory_bytes").Optional().Nillable(),
+		field.String("end_reason").MaxLen(16).Optional().Nillable().Comment("what ended it; null until the end, and where it was refused"),
+		field.Int("processes_killed").Optional().Nillable().Comment("that its program left behind"),
+		field.Bytes("isolation").Optional().Nillable().Comment("how its program was kept apart, as JSON; null where it was not started, or that is not known"),
 	}
 }
 

@@ -593,6 +593,38 @@ func (ec *executionContext) fieldContext_Call_peakMemoryBytes(_ context.Context,
 	return graphql.NewScalarFieldContext("Call", field, false, false, "BigInt")
 }
 
+func (ec *executionContext) _Call_evidence(ctx context.Context, field graphql.CollectedField, obj *call.Call) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Call_evidence(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Evidence(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *call.Evidence) graphql.Marshaler {
+			return ec.marshalOCallEvidence2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐEvidence(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Call_evidence(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Call",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CallEvidence(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CallCancelPayload_call(ctx context.Context, field graphql.CollectedField, obj *call.CancelPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -831,6 +863,153 @@ func (ec *executionContext) fieldContext_CallEdge_cursor(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("CallEdge", field, false, false, "Cursor")
 }
 
+func (ec *executionContext) _CallEvidence_wallMs(ctx context.Context, field graphql.CollectedField, obj *call.Evidence) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallEvidence_wallMs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WallMs, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CallEvidence_wallMs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallEvidence", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CallEvidence_cpuMs(ctx context.Context, field graphql.CollectedField, obj *call.Evidence) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallEvidence_cpuMs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CPUMs, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CallEvidence_cpuMs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallEvidence", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CallEvidence_peakMemoryBytes(ctx context.Context, field graphql.CollectedField, obj *call.Evidence) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallEvidence_peakMemoryBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PeakMemoryBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOBigInt2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CallEvidence_peakMemoryBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallEvidence", field, false, false, "BigInt")
+}
+
+func (ec *executionContext) _CallEvidence_reason(ctx context.Context, field graphql.CollectedField, obj *call.Evidence) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallEvidence_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v call.EndReason) graphql.Marshaler {
+			return ec.marshalNCallEndReason2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐEndReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallEvidence_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallEvidence", field, false, false, "CallEndReason")
+}
+
+func (ec *executionContext) _CallEvidence_processesKilled(ctx context.Context, field graphql.CollectedField, obj *call.Evidence) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallEvidence_processesKilled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProcessesKilled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CallEvidence_processesKilled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallEvidence", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CallEvidence_isolation(ctx context.Context, field graphql.CollectedField, obj *call.Evidence) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallEvidence_isolation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Isolation()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *call.Isolation) graphql.Marshaler {
+			return ec.marshalOCallIsolation2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐIsolation(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CallEvidence_isolation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CallEvidence",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CallIsolation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CallFinished_cursor(ctx context.Context, field graphql.CollectedField, obj *call.CallFinished) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -884,6 +1063,484 @@ func (ec *executionContext) fieldContext_CallFinished_call(_ context.Context, fi
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _CallIsolation_gvisor(ctx context.Context, field graphql.CollectedField, obj *call.Isolation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolation_gvisor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Gvisor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolation_gvisor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolation", field, false, false, "String")
+}
+
+func (ec *executionContext) _CallIsolation_platform(ctx context.Context, field graphql.CollectedField, obj *call.Isolation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolation_platform(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Platform, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolation_platform(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolation", field, false, false, "String")
+}
+
+func (ec *executionContext) _CallIsolation_network(ctx context.Context, field graphql.CollectedField, obj *call.Isolation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolation_network(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Network, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolation_network(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolation", field, false, false, "String")
+}
+
+func (ec *executionContext) _CallIsolation_imageDigest(ctx context.Context, field graphql.CollectedField, obj *call.Isolation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolation_imageDigest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ImageDigest, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolation_imageDigest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolation", field, false, false, "String")
+}
+
+func (ec *executionContext) _CallIsolation_memoryLimit(ctx context.Context, field graphql.CollectedField, obj *call.Isolation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolation_memoryLimit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MemoryLimit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolation_memoryLimit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolation", field, false, false, "String")
+}
+
+func (ec *executionContext) _CallIsolation_limits(ctx context.Context, field graphql.CollectedField, obj *call.Isolation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolation_limits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limits, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v call.IsolationLimits) graphql.Marshaler {
+			return ec.marshalNCallIsolationLimits2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐIsolationLimits(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolation_limits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CallIsolation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CallIsolationLimits(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CallIsolation_mounts(ctx context.Context, field graphql.CollectedField, obj *call.Isolation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolation_mounts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Mounts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []call.Mount) graphql.Marshaler {
+			return ec.marshalNCallMount2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐMountᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolation_mounts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CallIsolation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CallMount(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CallIsolation_processesLeft(ctx context.Context, field graphql.CollectedField, obj *call.Isolation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolation_processesLeft(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProcessesLeft, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolation_processesLeft(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolation", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CallIsolationLimits_memoryBytes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_memoryBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MemoryBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNBigInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_memoryBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "BigInt")
+}
+
+func (ec *executionContext) _CallIsolationLimits_addressSpaceBytes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_addressSpaceBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AddressSpaceBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNBigInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_addressSpaceBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "BigInt")
+}
+
+func (ec *executionContext) _CallIsolationLimits_fileSizeBytes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_fileSizeBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FileSizeBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNBigInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_fileSizeBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "BigInt")
+}
+
+func (ec *executionContext) _CallIsolationLimits_openFiles(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_openFiles(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OpenFiles, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_openFiles(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CallIsolationLimits_processes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_processes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Processes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_processes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CallIsolationLimits_workspaceBytes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_workspaceBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WorkspaceBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNBigInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_workspaceBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "BigInt")
+}
+
+func (ec *executionContext) _CallIsolationLimits_homeBytes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_homeBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HomeBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNBigInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_homeBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "BigInt")
+}
+
+func (ec *executionContext) _CallIsolationLimits_tmpBytes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_tmpBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TmpBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNBigInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_tmpBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "BigInt")
+}
+
+func (ec *executionContext) _CallIsolationLimits_timeoutSeconds(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_timeoutSeconds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TimeoutSeconds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_timeoutSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CallMount_path(ctx context.Context, field graphql.CollectedField, obj *call.Mount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallMount_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallMount_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallMount", field, false, false, "String")
+}
+
+func (ec *executionContext) _CallMount_type(ctx context.Context, field graphql.CollectedField, obj *call.Mount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallMount_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallMount_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallMount", field, false, false, "String")
+}
+
+func (ec *executionContext) _CallMount_readOnly(ctx context.Context, field graphql.CollectedField, obj *call.Mount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallMount_readOnly(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReadOnly, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallMount_readOnly(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallMount", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _CallOutputInfo_stdoutBytes(ctx context.Context, field graphql.CollectedField, obj *call.OutputInfo) (ret graphql.Marshaler) {
@@ -1613,6 +2270,11 @@ func (ec *executionContext) _Call(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "evidence":
+			out.Values[i] = ec._Call_evidence(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -1755,6 +2417,64 @@ func (ec *executionContext) _CallEdge(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var callEvidenceImplementors = []string{"CallEvidence"}
+
+func (ec *executionContext) _CallEvidence(ctx context.Context, sel ast.SelectionSet, obj *call.Evidence) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, callEvidenceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CallEvidence")
+		case "wallMs":
+			out.Values[i] = ec._CallEvidence_wallMs(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cpuMs":
+			out.Values[i] = ec._CallEvidence_cpuMs(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "peakMemoryBytes":
+			out.Values[i] = ec._CallEvidence_peakMemoryBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._CallEvidence_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "processesKilled":
+			out.Values[i] = ec._CallEvidence_processesKilled(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "isolation":
+			out.Values[i] = ec._CallEvidence_isolation(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var callFinishedImplementors = []string{"CallFinished", "CallOutputEvent"}
 
 func (ec *executionContext) _CallFinished(ctx context.Context, sel ast.SelectionSet, obj *call.CallFinished) graphql.Marshaler {
@@ -1773,6 +2493,190 @@ func (ec *executionContext) _CallFinished(ctx context.Context, sel ast.Selection
 			}
 		case "call":
 			out.Values[i] = ec._CallFinished_call(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var callIsolationImplementors = []string{"CallIsolation"}
+
+func (ec *executionContext) _CallIsolation(ctx context.Context, sel ast.SelectionSet, obj *call.Isolation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, callIsolationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CallIsolation")
+		case "gvisor":
+			out.Values[i] = ec._CallIsolation_gvisor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "platform":
+			out.Values[i] = ec._CallIsolation_platform(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "network":
+			out.Values[i] = ec._CallIsolation_network(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "imageDigest":
+			out.Values[i] = ec._CallIsolation_imageDigest(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "memoryLimit":
+			out.Values[i] = ec._CallIsolation_memoryLimit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "limits":
+			out.Values[i] = ec._CallIsolation_limits(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "mounts":
+			out.Values[i] = ec._CallIsolation_mounts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "processesLeft":
+			out.Values[i] = ec._CallIsolation_processesLeft(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var callIsolationLimitsImplementors = []string{"CallIsolationLimits"}
+
+func (ec *executionContext) _CallIsolationLimits(ctx context.Context, sel ast.SelectionSet, obj *call.IsolationLimits) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, callIsolationLimitsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CallIsolationLimits")
+		case "memoryBytes":
+			out.Values[i] = ec._CallIsolationLimits_memoryBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "addressSpaceBytes":
+			out.Values[i] = ec._CallIsolationLimits_addressSpaceBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "fileSizeBytes":
+			out.Values[i] = ec._CallIsolationLimits_fileSizeBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "openFiles":
+			out.Values[i] = ec._CallIsolationLimits_openFiles(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "processes":
+			out.Values[i] = ec._CallIsolationLimits_processes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "workspaceBytes":
+			out.Values[i] = ec._CallIsolationLimits_workspaceBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "homeBytes":
+			out.Values[i] = ec._CallIsolationLimits_homeBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "tmpBytes":
+			out.Values[i] = ec._CallIsolationLimits_tmpBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "timeoutSeconds":
+			out.Values[i] = ec._CallIsolationLimits_timeoutSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var callMountImplementors = []string{"CallMount"}
+
+func (ec *executionContext) _CallMount(ctx context.Context, sel ast.SelectionSet, obj *call.Mount) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, callMountImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CallMount")
+		case "path":
+			out.Values[i] = ec._CallMount_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "type":
+			out.Values[i] = ec._CallMount_type(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "readOnly":
+			out.Values[i] = ec._CallMount_readOnly(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -2025,6 +2929,45 @@ func (ec *executionContext) marshalNCallEdge2ᚖgithubᚗcomᚋscriptoriumᚑdev
 	return ec._CallEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNCallEndReason2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐEndReason(ctx context.Context, v any) (call.EndReason, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := call.EndReason(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCallEndReason2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐEndReason(ctx context.Context, sel ast.SelectionSet, v call.EndReason) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		graphql.AddInvalidNullFromMarshaler(ctx, "CallEndReason!")
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNCallIsolationLimits2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐIsolationLimits(ctx context.Context, sel ast.SelectionSet, v call.IsolationLimits) graphql.Marshaler {
+	return ec._CallIsolationLimits(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNCallMount2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐMount(ctx context.Context, sel ast.SelectionSet, v call.Mount) graphql.Marshaler {
+	return ec._CallMount(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNCallMount2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐMountᚄ(ctx context.Context, sel ast.SelectionSet, v []call.Mount) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCallMount2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐMount(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNCallOutputEvent2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐOutputEvent(ctx context.Context, sel ast.SelectionSet, v call.OutputEvent) graphql.Marshaler {
 	if v == nil {
 		graphql.AddInvalidNullError(ctx, "CallOutputEvent!")
@@ -2110,12 +3053,26 @@ func (ec *executionContext) marshalOCallErrorCode2ᚖgithubᚗcomᚋscriptorium�
 	return res
 }
 
+func (ec *executionContext) marshalOCallEvidence2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐEvidence(ctx context.Context, sel ast.SelectionSet, v *call.Evidence) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CallEvidence(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOCallFilter2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐFilter(ctx context.Context, v any) (*call.Filter, error) {
 	if v == nil {
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputCallFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOCallIsolation2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐIsolation(ctx context.Context, sel ast.SelectionSet, v *call.Isolation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CallIsolation(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOCallStatus2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋcallᚐStatusᚄ(ctx context.Context, v any) ([]call.Status, error) {

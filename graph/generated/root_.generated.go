@@ -125,6 +125,7 @@ type ComplexityRoot struct {
 		CPUMs           func(childComplexity int) int
 		DurationMs      func(childComplexity int) int
 		ErrorCode       func(childComplexity int) int
+		Evidence        func(childComplexity int) int
 		ExitCode        func(childComplexity int) int
 		FinishedAt      func(childComplexity int) int
 		ID              func(childComplexity int) int
@@ -161,9 +162,47 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	CallEvidence struct {
+		CPUMs           func(childComplexity int) int
+		Isolation       func(childComplexity int) int
+		PeakMemoryBytes func(childComplexity int) int
+		ProcessesKilled func(childComplexity int) int
+		Reason          func(childComplexity int) int
+		WallMs          func(childComplexity int) int
+	}
+
 	CallFinished struct {
 		Call   func(childComplexity int) int
 		Cursor func(childComplexity int) int
+	}
+
+	CallIsolation struct {
+		Gvisor        func(childComplexity int) int
+		ImageDigest   func(childComplexity int) int
+		Limits        func(childComplexity int) int
+		MemoryLimit   func(childComplexity int) int
+		Mounts        func(childComplexity int) int
+		Network       func(childComplexity int) int
+		Platform      func(childComplexity int) int
+		ProcessesLeft func(childComplexity int) int
+	}
+
+	CallIsolationLimits struct {
+		AddressSpaceBytes func(childComplexity int) int
+		FileSizeBytes     func(childComplexity int) int
+		HomeBytes         func(childComplexity int) int
+		MemoryBytes       func(childComplexity int) int
+		OpenFiles         func(childComplexity int) int
+		Processes         func(childComplexity int) int
+		TimeoutSeconds    func(childComplexity int) int
+		TmpBytes          func(childComplexity int) int
+		WorkspaceBytes    func(childComplexity int) int
+	}
+
+	CallMount struct {
+		Path     func(childComplexity int) int
+		ReadOnly func(childComplexity int) int
+		Type     func(childComplexity int) int
 	}
 
 	CallOutputInfo struct {
@@ -789,6 +828,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Call.ErrorCode(childComplexity), true
+	case "Call.evidence":
+		if e.ComplexityRoot.Call.Evidence == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Call.Evidence(childComplexity), true
 	case "Call.exitCode":
 		if e.ComplexityRoot.Call.ExitCode == nil {
 			break
@@ -943,6 +988,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CallEdge.Node(childComplexity), true
 
+	case "CallEvidence.cpuMs":
+		if e.ComplexityRoot.CallEvidence.CPUMs == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallEvidence.CPUMs(childComplexity), true
+	case "CallEvidence.isolation":
+		if e.ComplexityRoot.CallEvidence.Isolation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallEvidence.Isolation(childComplexity), true
+	case "CallEvidence.peakMemoryBytes":
+		if e.ComplexityRoot.CallEvidence.PeakMemoryBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallEvidence.PeakMemoryBytes(childComplexity), true
+	case "CallEvidence.processesKilled":
+		if e.ComplexityRoot.CallEvidence.ProcessesKilled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallEvidence.ProcessesKilled(childComplexity), true
+	case "CallEvidence.reason":
+		if e.ComplexityRoot.CallEvidence.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallEvidence.Reason(childComplexity), true
+	case "CallEvidence.wallMs":
+		if e.ComplexityRoot.CallEvidence.WallMs == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallEvidence.WallMs(childComplexity), true
+
 	case "CallFinished.call":
 		if e.ComplexityRoot.CallFinished.Call == nil {
 			break
@@ -955,6 +1037,129 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CallFinished.Cursor(childComplexity), true
+
+	case "CallIsolation.gvisor":
+		if e.ComplexityRoot.CallIsolation.Gvisor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolation.Gvisor(childComplexity), true
+	case "CallIsolation.imageDigest":
+		if e.ComplexityRoot.CallIsolation.ImageDigest == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolation.ImageDigest(childComplexity), true
+	case "CallIsolation.limits":
+		if e.ComplexityRoot.CallIsolation.Limits == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolation.Limits(childComplexity), true
+	case "CallIsolation.memoryLimit":
+		if e.ComplexityRoot.CallIsolation.MemoryLimit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolation.MemoryLimit(childComplexity), true
+	case "CallIsolation.mounts":
+		if e.ComplexityRoot.CallIsolation.Mounts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolation.Mounts(childComplexity), true
+	case "CallIsolation.network":
+		if e.ComplexityRoot.CallIsolation.Network == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolation.Network(childComplexity), true
+	case "CallIsolation.platform":
+		if e.ComplexityRoot.CallIsolation.Platform == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolation.Platform(childComplexity), true
+	case "CallIsolation.processesLeft":
+		if e.ComplexityRoot.CallIsolation.ProcessesLeft == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolation.ProcessesLeft(childComplexity), true
+
+	case "CallIsolationLimits.addressSpaceBytes":
+		if e.ComplexityRoot.CallIsolationLimits.AddressSpaceBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.AddressSpaceBytes(childComplexity), true
+	case "CallIsolationLimits.fileSizeBytes":
+		if e.ComplexityRoot.CallIsolationLimits.FileSizeBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.FileSizeBytes(childComplexity), true
+	case "CallIsolationLimits.homeBytes":
+		if e.ComplexityRoot.CallIsolationLimits.HomeBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.HomeBytes(childComplexity), true
+	case "CallIsolationLimits.memoryBytes":
+		if e.ComplexityRoot.CallIsolationLimits.MemoryBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.MemoryBytes(childComplexity), true
+	case "CallIsolationLimits.openFiles":
+		if e.ComplexityRoot.CallIsolationLimits.OpenFiles == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.OpenFiles(childComplexity), true
+	case "CallIsolationLimits.processes":
+		if e.ComplexityRoot.CallIsolationLimits.Processes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.Processes(childComplexity), true
+	case "CallIsolationLimits.timeoutSeconds":
+		if e.ComplexityRoot.CallIsolationLimits.TimeoutSeconds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.TimeoutSeconds(childComplexity), true
+	case "CallIsolationLimits.tmpBytes":
+		if e.ComplexityRoot.CallIsolationLimits.TmpBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.TmpBytes(childComplexity), true
+	case "CallIsolationLimits.workspaceBytes":
+		if e.ComplexityRoot.CallIsolationLimits.WorkspaceBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.WorkspaceBytes(childComplexity), true
+
+	case "CallMount.path":
+		if e.ComplexityRoot.CallMount.Path == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallMount.Path(childComplexity), true
+	case "CallMount.readOnly":
+		if e.ComplexityRoot.CallMount.ReadOnly == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallMount.ReadOnly(childComplexity), true
+	case "CallMount.type":
+		if e.ComplexityRoot.CallMount.Type == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallMount.Type(childComplexity), true
 
 	case "CallOutputInfo.dropped":
 		if e.ComplexityRoot.CallOutputInfo.Dropped == nil {
@@ -2742,6 +2947,109 @@ type Call implements Node {
   cpuMs: Int
   "The most memory that it used at once, in bytes; null where it was not measured."
   peakMemoryBytes: BigInt
+  "What its run is known to have been: what it used, what ended it, and how it was kept apart. Null until it has ended, and where it was REFUSED."
+  evidence: CallEvidence
+}
+
+"""
+What is known of how a call ran. It is written together with the call's end and never changes.
+"""
+type CallEvidence {
+  "Wall time from its program's start to its end, in milliseconds; null where nothing ran, and where the call was lost."
+  wallMs: Int
+  "Processor time of its program and of all that it started, in milliseconds; null where it was not measured."
+  cpuMs: Int
+  "The largest resident size of any one of its processes, in bytes; null where it was not measured."
+  peakMemoryBytes: BigInt
+  "What ended it."
+  reason: CallEndReason!
+  "How many processes its program left behind, all of which were killed at its end; null where they were not counted."
+  processesKilled: Int
+  "How its program was kept apart; null where none was started, and where the server went away before it could be written."
+  isolation: CallIsolation
+}
+
+"""
+What ended a call.
+"""
+enum CallEndReason {
+  "Its program ended by itself: SUCCEEDED or FAILED, with an exitCode."
+  EXIT
+  "A signal ended its program, which was not sent from outside of its computer: FAILED."
+  SIGNAL
+  "Its time was over: TIMED_OUT."
+  TIME
+  "Its computer used more memory than it may: FAILED, OUT_OF_MEMORY."
+  MEMORY
+  """
+  The server could not take its output any more, and stopped it for that: LOST. Much output is never the reason: what passes
+  the kept bound is counted in ` + "`" + `output.dropped` + "`" + ` and the program goes on, and so it does where the server's disk is full.
+  """
+  OUTPUT
+  "It was cancelled, or its run was finished: CANCELLED. It may have waited still."
+  CANCELLED
+  "Its script was deleted: CANCELLED, SCRIPT_DELETED. It may have waited still."
+  DELETED
+  "Its computer or its server went away: LOST. It may have waited still."
+  LOST
+}
+
+"""
+How the program of a call was kept apart from its host and from every other call, as it was in force while it ran.
+"""
+type CallIsolation {
+  "The version of gVisor."
+  gvisor: String!
+  "How gVisor intercepts system calls: ` + "`" + `systrap` + "`" + `."
+  platform: String!
+  "The network that there was: ` + "`" + `none` + "`" + `."
+  network: String!
+  "SHA-256 of what the computer was made of, as ` + "`" + `deployment.image.digest` + "`" + `."
+  imageDigest: String!
+  "How its memory was bounded, in words."
+  memoryLimit: String!
+  "The limits in force."
+  limits: CallIsolationLimits!
+  "The file systems that the program saw, ` + "`" + `/` + "`" + ` first."
+  mounts: [CallMount!]!
+  "How many of the call's processes were still there when its end was told: 0."
+  processesLeft: Int!
+}
+
+"""
+The limits that were in force for a call.
+"""
+type CallIsolationLimits {
+  "Bytes of memory of the whole computer, files in memory among them."
+  memoryBytes: BigInt!
+  "Bytes of address space of each process."
+  addressSpaceBytes: BigInt!
+  "The longest file that can be written, in bytes."
+  fileSizeBytes: BigInt!
+  "Open files of each process."
+  openFiles: Int!
+  "Processes and threads at once."
+  processes: Int!
+  "Size of /workspace, in bytes."
+  workspaceBytes: BigInt!
+  "Size of /home, in bytes."
+  homeBytes: BigInt!
+  "Size of /tmp, in bytes."
+  tmpBytes: BigInt!
+  "Wall time, in seconds. Rule: S2-mintime."
+  timeoutSeconds: Int!
+}
+
+"""
+A file system that a program saw.
+"""
+type CallMount {
+  "Where it was mounted."
+  path: String!
+  "What it was: ` + "`" + `erofs` + "`" + ` (an image), ` + "`" + `bind` + "`" + ` (a folder of the host), ` + "`" + `tmpfs` + "`" + ` (memory), ` + "`" + `proc` + "`" + `."
+  type: String!
+  "Nothing in it could be changed."
+  readOnly: Boolean!
 }
 
 """
@@ -4128,6 +4436,8 @@ func (ec *executionContext) childFields_Call(ctx context.Context, field graphql.
 		return ec.fieldContext_Call_cpuMs(ctx, field)
 	case "peakMemoryBytes":
 		return ec.fieldContext_Call_peakMemoryBytes(ctx, field)
+	case "evidence":
+		return ec.fieldContext_Call_evidence(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Call", field.Name)
 }
@@ -4164,6 +4474,82 @@ func (ec *executionContext) childFields_CallEdge(ctx context.Context, field grap
 		return ec.fieldContext_CallEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CallEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_CallEvidence(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "wallMs":
+		return ec.fieldContext_CallEvidence_wallMs(ctx, field)
+	case "cpuMs":
+		return ec.fieldContext_CallEvidence_cpuMs(ctx, field)
+	case "peakMemoryBytes":
+		return ec.fieldContext_CallEvidence_peakMemoryBytes(ctx, field)
+	case "reason":
+		return ec.fieldContext_CallEvidence_reason(ctx, field)
+	case "processesKilled":
+		return ec.fieldContext_CallEvidence_processesKilled(ctx, field)
+	case "isolation":
+		return ec.fieldContext_CallEvidence_isolation(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CallEvidence", field.Name)
+}
+
+func (ec *executionContext) childFields_CallIsolation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "gvisor":
+		return ec.fieldContext_CallIsolation_gvisor(ctx, field)
+	case "platform":
+		return ec.fieldContext_CallIsolation_platform(ctx, field)
+	case "network":
+		return ec.fieldContext_CallIsolation_network(ctx, field)
+	case "imageDigest":
+		return ec.fieldContext_CallIsolation_imageDigest(ctx, field)
+	case "memoryLimit":
+		return ec.fieldContext_CallIsolation_memoryLimit(ctx, field)
+	case "limits":
+		return ec.fieldContext_CallIsolation_limits(ctx, field)
+	case "mounts":
+		return ec.fieldContext_CallIsolation_mounts(ctx, field)
+	case "processesLeft":
+		return ec.fieldContext_CallIsolation_processesLeft(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CallIsolation", field.Name)
+}
+
+func (ec *executionContext) childFields_CallIsolationLimits(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "memoryBytes":
+		return ec.fieldContext_CallIsolationLimits_memoryBytes(ctx, field)
+	case "addressSpaceBytes":
+		return ec.fieldContext_CallIsolationLimits_addressSpaceBytes(ctx, field)
+	case "fileSizeBytes":
+		return ec.fieldContext_CallIsolationLimits_fileSizeBytes(ctx, field)
+	case "openFiles":
+		return ec.fieldContext_CallIsolationLimits_openFiles(ctx, field)
+	case "processes":
+		return ec.fieldContext_CallIsolationLimits_processes(ctx, field)
+	case "workspaceBytes":
+		return ec.fieldContext_CallIsolationLimits_workspaceBytes(ctx, field)
+	case "homeBytes":
+		return ec.fieldContext_CallIsolationLimits_homeBytes(ctx, field)
+	case "tmpBytes":
+		return ec.fieldContext_CallIsolationLimits_tmpBytes(ctx, field)
+	case "timeoutSeconds":
+		return ec.fieldContext_CallIsolationLimits_timeoutSeconds(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CallIsolationLimits", field.Name)
+}
+
+func (ec *executionContext) childFields_CallMount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "path":
+		return ec.fieldContext_CallMount_path(ctx, field)
+	case "type":
+		return ec.fieldContext_CallMount_type(ctx, field)
+	case "readOnly":
+		return ec.fieldContext_CallMount_readOnly(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CallMount", field.Name)
 }
 
 func (ec *executionContext) childFields_CallOutputInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -146,27 +146,28 @@ func TestStates(t *testing.T) {
 		err, cause error
 		status     Status
 		code       ErrorCode
+		reason     EndReason
 	}{
-		{runner.Result{Reason: runner.ReasonExit}, nil, nil, Succeeded, ""},
-		{runner.Result{Reason: runner.ReasonExit}, nil, run.StopCancelled, Succeeded, ""}, // it was faster
-		{runner.Result{Reason: runner.ReasonExit, ExitCode: 1}, nil, nil, Failed, ""},
-		{runner.Result{Reason: runner.ReasonSignal, ExitCode: 139, Signal: "SIGSEGV"}, nil, nil, Failed, ""},
-		{runner.Result{Reason: runner.ReasonMemory, ExitCode: 137}, nil, nil, Failed, OutOfMemory},
-		{runner.Result{Reason: runner.ReasonTimeout}, nil, nil, TimedOut, TimeLimit},
-		{runner.Result{Reason: runner.ReasonTimeout}, nil, run.StopDeleted, TimedOut, TimeLimit},
-		{runner.Result{Reason: runner.ReasonCancelled}, nil, run.StopCancelled, Cancelled, ByRequest},
-		{runner.Result{Reason: runner.ReasonCancelled}, nil, run.StopDeleted, Cancelled, ScriptDeleted},
-		{runner.Result{Reason: runner.ReasonCancelled}, nil, run.StopLost, Lost, ComputerLost},
-		{runner.Result{Reason: runner.ReasonCancelled}, nil, nil, Lost, ComputerLost},
-		{runner.Result{}, runner.ErrLost, nil, Lost, ComputerLost},
-		{runner.Result{}, runner.ErrClosed, nil, Lost, ComputerLost},
-		{runner.Result{}, runner.ErrSink, nil, Lost, ComputerLost},
-		{runner.Result{}, broken, nil, Lost, ComputerLost},
-		{runner.Result{}, &runner.FileError{Full: true}, nil, Refused, ComputerUnavailable},
-		{runner.Result{}, runner.ErrTooLarge, nil, Refused, ComputerUnavailable},
+		{runner.Result{Reason: runner.ReasonExit}, nil, nil, Succeeded, "", EndExit},
+		{runner.Result{Reason: runner.ReasonExit}, nil, run.StopCancelled, Succeeded, "", EndExit}, // it was faster
+		{runner.Result{Reason: runner.ReasonExit, ExitCode: 1}, nil, nil, Failed, "", EndExit},
+		{runner.Result{Reason: runner.ReasonSignal, ExitCode: 139, Signal: "SIGSEGV"}, nil, nil, Failed, "", EndSignal},
+		{runner.Result{Reason: runner.ReasonMemory, ExitCode: 137}, nil, nil, Failed, OutOfMemory, EndMemory},
+		{runner.Result{Reason: runner.ReasonTimeout}, nil, nil, TimedOut, TimeLimit, EndTime},
+		{runner.Result{Reason: runner.ReasonTimeout}, nil, run.StopDeleted, TimedOut, TimeLimit, EndTime},
+		{runner.Result{Reason: runner.ReasonCancelled}, nil, run.StopCancelled, Cancelled, ByRequest, EndCancelled},
+		{runner.Result{Reason: runner.ReasonCancelled}, nil, run.StopDeleted, Cancelled, ScriptDeleted, EndDeleted},
+		{runner.Result{Reason: runner.ReasonCancelled}, nil, run.StopLost, Lost, ComputerLost, EndLost},
+		{runner.Result{Reason: runner.ReasonCancelled}, nil, nil, Lost, ComputerLost, EndLost},
+		{runner.Result{}, runner.ErrLost, nil, Lost, ComputerLost, EndLost},
+		{runner.Result{}, runner.ErrClosed, nil, Lost, ComputerLost, EndLost},
+		{runner.Result{}, runner.ErrSink, nil, Lost, ComputerLost, EndOutput},
+		{runner.Result{}, broken, nil, Lost, ComputerLost, EndLost},
+		{runner.Result{}, &runner.FileError{Full: true}, nil, Refused, ComputerUnavailable, ""},
+		{runner.Result{}, runner.ErrTooLarge, nil, Refused, ComputerUnavailable, ""},
 	} {
-		if o := conclude(c.result, c.err, c.cause, 1); o.status != c.status || o.code != c.code {
-			t.Errorf("%+v: %s %s", c, o.status, o.code)
+		if o := conclude(c.result, c.err, c.cause, 1); o.status != c.status || o.code != c.code || o.reason != c.reason {
+			t.Errorf("%+v: %s %s %s", c, o.status, o.code, o.reason)
 		}
 		if !Running.May(c.status) || !c.status.Ended() {
 			t.Errorf("%s is no end of a call that runs", c.status)

@@ -89,6 +89,10 @@ type Call struct {
 	DurationMs           *int
 	CPUMs                *int
 	PeakMemoryBytes      *int64
+	// What Evidence has besides.
+	endReason       *EndReason
+	processesKilled *int
+	isolation       []byte
 }
 
 // Stdout is the standard output in the text, U+FFFD for what is no UTF-8.

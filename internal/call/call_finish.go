@@ -29,6 +29,11 @@ func (s *Service) finish(m *run.Machine, c *claimed, o *outcome, w *output.Write
 		}
 	}
 	e := o.end(&c.Call, summary, s.now())
+	isolation, err := isolationOf(o.result.Isolation)
+	if err != nil {
+		s.log.ErrorContext(ctx, "how a call was isolated cannot be kept", "call", c.ID, "error", err)
+	}
+	e.isolation = isolation
 	written, err := s.write(ctx, e, m.Lease())
 	if written {
 		s.deliver(e.Call)
@@ -84,7 +89,12 @@ func (o *outcome) end(c *Call, summary output.Summary, at time.Time) end {
 	if o.signal != "" {
 		ended.Signal = &o.signal
 	}
+	if o.reason != "" {
+		ended.endReason = &o.reason
+	}
 	if o.measured {
+		killed := o.result.LeftOver
+		ended.processesKilled = &killed
 		wall, cpu := int(o.result.Wall.Milliseconds()), int(o.result.CPU.Milliseconds())
 		ended.DurationMs, ended.CPUMs = &wall, &cpu
 		if o.result.PeakMemoryBytes > 0 {

@@ -93,7 +93,8 @@ func codeOf(c *Call) *string {
 // columns of a call, as scan reads them.
 const columns = `c.id, c.organization_id, c.run_id, c.agent_id, c.key_id, c.tool, c.script_id, c.version_id, c.arguments, c.timeout_seconds, c.status,
 	c.error_code, c.text, c.exit_code, c.signal, c.stdout, c.stderr, c.truncated, c.stdout_bytes, c.stdout_sha256, c.stderr_bytes, c.stderr_sha256,
-	c.dropped_bytes, c.output_chunks, c.created_at, c.started_at, c.finished_at, c.duration_ms, c.cpu_ms, c.peak_memory_bytes`
+	c.dropped_bytes, c.output_chunks, c.created_at, c.started_at, c.finished_at, c.duration_ms, c.cpu_ms, c.peak_memory_bytes,
+	c.end_reason, c.processes_killed, c.isolation`
 
 // scan reads a row of columns, and what more there is.
 func scan(rows *sql.Rows, more ...any) (*Call, error) {
@@ -104,7 +105,7 @@ func scan(rows *sql.Rows, more ...any) (*Call, error) {
 		&c.ID, &c.OrganizationID, &c.RunID, &c.AgentID, &c.KeyID, &c.Tool, &c.ScriptID, &c.VersionID, &arguments, &c.TimeoutSeconds, &c.Status,
 		&c.ErrorCode, &text, &c.ExitCode, &c.Signal, &c.StdoutCut, &c.StderrCut, &c.Truncated, &c.Output.StdoutBytes, &c.Output.StdoutSha256,
 		&c.Output.StderrBytes, &c.Output.StderrSha256, &c.Output.Dropped, &chunks, &c.QueuedAt, &c.StartedAt, &c.FinishedAt, &c.DurationMs,
-		&c.CPUMs, &c.PeakMemoryBytes,
+		&c.CPUMs, &c.PeakMemoryBytes, &c.endReason, &c.processesKilled, &c.isolation,
 	}, more...)...)
 	if err != nil {
 		return nil, err

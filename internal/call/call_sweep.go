@@ -52,7 +52,7 @@ func (s *Service) rescue(ctx context.Context, callID string) output.Summary {
 
 // lostEnd is the end of a call whose server went away.
 func (s *Service) lostEnd(c *Call, summary output.Summary) end {
-	o := &outcome{status: Lost, code: ComputerLost}
+	o := &outcome{status: Lost, code: ComputerLost, reason: EndLost}
 	return o.end(c, summary, s.now())
 }
 

@@ -119,6 +119,7 @@ func (e end) assignments(first int) string {
 	columns := []string{
 		"status", "error_code", "text", "exit_code", "signal", "stdout", "stderr", "truncated", "stdout_bytes", "stdout_sha256", "stderr_bytes",
 		"stderr_sha256", "dropped_bytes", "output_chunks", "output_blob", "finished_at", "duration_ms", "cpu_ms", "peak_memory_bytes",
+		"end_reason", "processes_killed", "isolation",
 	}
 	text := ""
 	for i, c := range columns {
@@ -139,7 +140,7 @@ func (e end) values() []any {
 	return []any{
 		e.ID, string(e.Status), codeOf(e.Call), []byte(e.Text), e.ExitCode, e.Signal, bytesOf(e.StdoutCut), bytesOf(e.StderrCut), e.Truncated,
 		e.Output.StdoutBytes, e.Output.StdoutSha256, e.Output.StderrBytes, e.Output.StderrSha256, e.Output.Dropped, e.summary.Chunks, blob,
-		e.FinishedAt, e.DurationMs, e.CPUMs, e.PeakMemoryBytes,
+		e.FinishedAt, e.DurationMs, e.CPUMs, e.PeakMemoryBytes, (*string)(e.endReason), e.processesKilled, bytesOrNil(e.isolation),
 	}
 }
 
@@ -166,11 +167,13 @@ type among struct {
 
 // endWaiting ends the calls that wait, and answers their ids.
 func endWaiting(ctx context.Context, tx *database.Tx, a among, status Status, why *refusal, at time.Time) ([]string, error) {
-	where, args := "status = 'QUEUED' AND "+a.column+" IN "+batch.In(tx.Dialect(), 5), []any{string(status), string(why.code), []byte(why.text), at, batch.List(a.values)}
+	where := "status = 'QUEUED' AND " + a.column + " IN " + batch.In(tx.Dialect(), 6)
+	args := []any{string(status), string(why.code), []byte(why.text), at, string(endOf(why.code)), batch.List(a.values)}
 	if a.organizationID != "" {
-		where, args = where+" AND organization_id = $6", append(args, a.organizationID)
+		where, args = where+" AND organization_id = $7", append(args, a.organizationID)
 	}
-	rows, err := tx.SQL().QueryContext(ctx, "UPDATE calls SET status = $1, error_code = $2, text = $3, finished_at = $4 WHERE "+where+" RETURNING id", args...)
+	rows, err := tx.SQL().QueryContext(ctx, "UPDATE calls SET status = $1, error_code = $2, text = $3, finished_at = $4, end_reason = $5 WHERE "+where+
+		" RETURNING id", args...)
 	if err != nil {
 		return nil, fmt.Errorf("call: end those that wait: %w", err)
 	}

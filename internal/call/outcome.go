@@ -24,7 +24,8 @@ type outcome struct {
 	exitCode       int
 	signal         string
 	timeoutSeconds int
-	measured       bool // the result's times and sizes hold
+	reason         EndReason // empty: it was refused
+	measured       bool      // the result's times and sizes hold
 	result         runner.Result
 }
 
@@ -37,16 +38,21 @@ func conclude(res runner.Result, err error, cause error, timeoutSeconds int) *ou
 		o.stopped(cause)
 	case err != nil && nothingRan(err):
 		o.status, o.code = Refused, ComputerUnavailable
+	case errors.Is(err, runner.ErrSink):
+		o.status, o.code, o.reason = Lost, ComputerLost, EndOutput
+		o.measured = res.Isolation != nil
 	case err != nil:
 		o.stopped(run.StopLost)
 	case res.Reason == runner.ReasonTimeout:
-		o.status, o.code = TimedOut, TimeLimit
+		o.status, o.code, o.reason = TimedOut, TimeLimit, EndTime
 	case res.Reason == runner.ReasonMemory:
-		o.status, o.code = Failed, OutOfMemory
+		o.status, o.code, o.reason = Failed, OutOfMemory, EndMemory
 	case res.ExitCode == 0 && res.Signal == "":
-		o.status = Succeeded
+		o.status, o.reason = Succeeded, EndExit
+	case res.Signal == "":
+		o.status, o.exitCode, o.reason = Failed, res.ExitCode, EndExit
 	default:
-		o.status, o.exitCode, o.signal = Failed, res.ExitCode, res.Signal
+		o.status, o.exitCode, o.signal, o.reason = Failed, res.ExitCode, res.Signal, EndSignal
 	}
 	return o
 }
@@ -63,6 +69,7 @@ func (o *outcome) stopped(cause error) {
 	default:
 		o.status, o.code = Lost, ComputerLost
 	}
+	o.reason = endOf(o.code)
 }
 
 // nothingRan says whether an error means that the program was not started.

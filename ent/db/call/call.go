@@ -76,6 +76,12 @@ const (
 	FieldCPUMs = "cpu_ms"
 	// FieldPeakMemoryBytes holds the string denoting the peak_memory_bytes field in the database.
 	FieldPeakMemoryBytes = "peak_memory_bytes"
+	// FieldEndReason holds the string denoting the end_reason field in the database.
+	FieldEndReason = "end_reason"
+	// FieldProcessesKilled holds the string denoting the processes_killed field in the database.
+	FieldProcessesKilled = "processes_killed"
+	// FieldIsolation holds the string denoting the isolation field in the database.
+	FieldIsolation = "isolation"
 	// EdgeOrganization holds the string denoting the organization edge name in mutations.
 	EdgeOrganization = "organization"
 	// EdgeRun holds the string denoting the run edge name in mutations.
@@ -133,6 +139,9 @@ var Columns = []string{
 	FieldDurationMs,
 	FieldCPUMs,
 	FieldPeakMemoryBytes,
+	FieldEndReason,
+	FieldProcessesKilled,
+	FieldIsolation,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -186,6 +195,8 @@ var (
 	DefaultOutputChunks int64
 	// OutputBlobValidator is a validator for the "output_blob" field. It is called by the builders before save.
 	OutputBlobValidator func(string) error
+	// EndReasonValidator is a validator for the "end_reason" field. It is called by the builders before save.
+	EndReasonValidator func(string) error
 	// IDValidator is a validator for the "id" field. It is called by the builders before save.
 	IDValidator func(string) error
 )
@@ -331,6 +342,16 @@ func ByCPUMs(opts ...sql.OrderTermOption) OrderOption {
 // ByPeakMemoryBytes orders the results by the peak_memory_bytes field.
 func ByPeakMemoryBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPeakMemoryBytes, opts...).ToFunc()
+}
+
+// ByEndReason orders the results by the end_reason field.
+func ByEndReason(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEndReason, opts...).ToFunc()
+}
+
+// ByProcessesKilled orders the results by the processes_killed field.
+func ByProcessesKilled(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldProcessesKilled, opts...).ToFunc()
 }
 
 // ByOrganizationField orders the results by organization field.

@@ -225,6 +225,21 @@ func PeakMemoryBytes(v int64) predicate.Call {
 	return predicate.Call(sql.FieldEQ(FieldPeakMemoryBytes, v))
 }
 
+// EndReason applies equality check predicate on the "end_reason" field. It's identical to EndReasonEQ.
+func EndReason(v string) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldEndReason, v))
+}
+
+// ProcessesKilled applies equality check predicate on the "processes_killed" field. It's identical to ProcessesKilledEQ.
+func ProcessesKilled(v int) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldProcessesKilled, v))
+}
+
+// Isolation applies equality check predicate on the "isolation" field. It's identical to IsolationEQ.
+func Isolation(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldIsolation, v))
+}
+
 // OrganizationIDEQ applies the EQ predicate on the "organization_id" field.
 func OrganizationIDEQ(v string) predicate.Call {
 	return predicate.Call(sql.FieldEQ(FieldOrganizationID, v))
@@ -1983,6 +1998,181 @@ func PeakMemoryBytesIsNil() predicate.Call {
 // PeakMemoryBytesNotNil applies the NotNil predicate on the "peak_memory_bytes" field.
 func PeakMemoryBytesNotNil() predicate.Call {
 	return predicate.Call(sql.FieldNotNull(FieldPeakMemoryBytes))
+}
+
+// EndReasonEQ applies the EQ predicate on the "end_reason" field.
+func EndReasonEQ(v string) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldEndReason, v))
+}
+
+// EndReasonNEQ applies the NEQ predicate on the "end_reason" field.
+func EndReasonNEQ(v string) predicate.Call {
+	return predicate.Call(sql.FieldNEQ(FieldEndReason, v))
+}
+
+// EndReasonIn applies the In predicate on the "end_reason" field.
+func EndReasonIn(vs ...string) predicate.Call {
+	return predicate.Call(sql.FieldIn(FieldEndReason, vs...))
+}
+
+// EndReasonNotIn applies the NotIn predicate on the "end_reason" field.
+func EndReasonNotIn(vs ...string) predicate.Call {
+	return predicate.Call(sql.FieldNotIn(FieldEndReason, vs...))
+}
+
+// EndReasonGT applies the GT predicate on the "end_reason" field.
+func EndReasonGT(v string) predicate.Call {
+	return predicate.Call(sql.FieldGT(FieldEndReason, v))
+}
+
+// EndReasonGTE applies the GTE predicate on the "end_reason" field.
+func EndReasonGTE(v string) predicate.Call {
+	return predicate.Call(sql.FieldGTE(FieldEndReason, v))
+}
+
+// EndReasonLT applies the LT predicate on the "end_reason" field.
+func EndReasonLT(v string) predicate.Call {
+	return predicate.Call(sql.FieldLT(FieldEndReason, v))
+}
+
+// EndReasonLTE applies the LTE predicate on the "end_reason" field.
+func EndReasonLTE(v string) predicate.Call {
+	return predicate.Call(sql.FieldLTE(FieldEndReason, v))
+}
+
+// EndReasonContains applies the Contains predicate on the "end_reason" field.
+func EndReasonContains(v string) predicate.Call {
+	return predicate.Call(sql.FieldContains(FieldEndReason, v))
+}
+
+// EndReasonHasPrefix applies the HasPrefix predicate on the "end_reason" field.
+func EndReasonHasPrefix(v string) predicate.Call {
+	return predicate.Call(sql.FieldHasPrefix(FieldEndReason, v))
+}
+
+// EndReasonHasSuffix applies the HasSuffix predicate on the "end_reason" field.
+func EndReasonHasSuffix(v string) predicate.Call {
+	return predicate.Call(sql.FieldHasSuffix(FieldEndReason, v))
+}
+
+// EndReasonIsNil applies the IsNil predicate on the "end_reason" field.
+func EndReasonIsNil() predicate.Call {
+	return predicate.Call(sql.FieldIsNull(FieldEndReason))
+}
+
+// EndReasonNotNil applies the NotNil predicate on the "end_reason" field.
+func EndReasonNotNil() predicate.Call {
+	return predicate.Call(sql.FieldNotNull(FieldEndReason))
+}
+
+// EndReasonEqualFold applies the EqualFold predicate on the "end_reason" field.
+func EndReasonEqualFold(v string) predicate.Call {
+	return predicate.Call(sql.FieldEqualFold(FieldEndReason, v))
+}
+
+// EndReasonContainsFold applies the ContainsFold predicate on the "end_reason" field.
+func EndReasonContainsFold(v string) predicate.Call {
+	return predicate.Call(sql.FieldContainsFold(FieldEndReason, v))
+}
+
+// ProcessesKilledEQ applies the EQ predicate on the "processes_killed" field.
+func ProcessesKilledEQ(v int) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldProcessesKilled, v))
+}
+
+// ProcessesKilledNEQ applies the NEQ predicate on the "processes_killed" field.
+func ProcessesKilledNEQ(v int) predicate.Call {
+	return predicate.Call(sql.FieldNEQ(FieldProcessesKilled, v))
+}
+
+// ProcessesKilledIn applies the In predicate on the "processes_killed" field.
+func ProcessesKilledIn(vs ...int) predicate.Call {
+	return predicate.Call(sql.FieldIn(FieldProcessesKilled, vs...))
+}
+
+// ProcessesKilledNotIn applies the NotIn predicate on the "processes_killed" field.
+func ProcessesKilledNotIn(vs ...int) predicate.Call {
+	return predicate.Call(sql.FieldNotIn(FieldProcessesKilled, vs...))
+}
+
+// ProcessesKilledGT applies the GT predicate on the "processes_killed" field.
+func ProcessesKilledGT(v int) predicate.Call {
+	return predicate.Call(sql.FieldGT(FieldProcessesKilled, v))
+}
+
+// ProcessesKilledGTE applies the GTE predicate on the "processes_killed" field.
+func ProcessesKilledGTE(v int) predicate.Call {
+	return predicate.Call(sql.FieldGTE(FieldProcessesKilled, v))
+}
+
+// ProcessesKilledLT applies the LT predicate on the "processes_killed" field.
+func ProcessesKilledLT(v int) predicate.Call {
+	return predicate.Call(sql.FieldLT(FieldProcessesKilled, v))
+}
+
+// ProcessesKilledLTE applies the LTE predicate on the "processes_killed" field.
+func ProcessesKilledLTE(v int) predicate.Call {
+	return predicate.Call(sql.FieldLTE(FieldProcessesKilled, v))
+}
+
+// ProcessesKilledIsNil applies the IsNil predicate on the "processes_killed" field.
+func ProcessesKilledIsNil() predicate.Call {
+	return predicate.Call(sql.FieldIsNull(FieldProcessesKilled))
+}
+
+// ProcessesKilledNotNil applies the NotNil predicate on the "processes_killed" field.
+func ProcessesKilledNotNil() predicate.Call {
+	return predicate.Call(sql.FieldNotNull(FieldProcessesKilled))
+}
+
+// IsolationEQ applies the EQ predicate on the "isolation" field.
+func IsolationEQ(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldIsolation, v))
+}
+
+// IsolationNEQ applies the NEQ predicate on the "isolation" field.
+func IsolationNEQ(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldNEQ(FieldIsolation, v))
+}
+
+// IsolationIn applies the In predicate on the "isolation" field.
+func IsolationIn(vs ...[]byte) predicate.Call {
+	return predicate.Call(sql.FieldIn(FieldIsolation, vs...))
+}
+
+// IsolationNotIn applies the NotIn predicate on the "isolation" field.
+func IsolationNotIn(vs ...[]byte) predicate.Call {
+	return predicate.Call(sql.FieldNotIn(FieldIsolation, vs...))
+}
+
+// IsolationGT applies the GT predicate on the "isolation" field.
+func IsolationGT(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldGT(FieldIsolation, v))
+}
+
+// IsolationGTE applies the GTE predicate on the "isolation" field.
+func IsolationGTE(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldGTE(FieldIsolation, v))
+}
+
+// IsolationLT applies the LT predicate on the "isolation" field.
+func IsolationLT(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldLT(FieldIsolation, v))
+}
+
+// IsolationLTE applies the LTE predicate on the "isolation" field.
+func IsolationLTE(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldLTE(FieldIsolation, v))
+}
+
+// IsolationIsNil applies the IsNil predicate on the "isolation" field.
+func IsolationIsNil() predicate.Call {
+	return predicate.Call(sql.FieldIsNull(FieldIsolation))
+}
+
+// IsolationNotNil applies the NotNil predicate on the "isolation" field.
+func IsolationNotNil() predicate.Call {
+	return predicate.Call(sql.FieldNotNull(FieldIsolation))
 }
 
 // HasOrganization applies the HasEdge predicate on the "organization" edge.

@@ -126,6 +126,9 @@ var (
 		{Name: "duration_ms", Type: field.TypeInt64, Nullable: true},
 		{Name: "cpu_ms", Type: field.TypeInt64, Nullable: true},
 		{Name: "peak_memory_bytes", Type: field.TypeInt64, Nullable: true},
+		{Name: "end_reason", Type: field.TypeString, Nullable: true, Size: 16},
+		{Name: "processes_killed", Type: field.TypeInt, Nullable: true},
+		{Name: "isolation", Type: field.TypeBytes, Nullable: true},
 		{Name: "organization_id", Type: field.TypeString, Size: 64},
 		{Name: "run_id", Type: field.TypeString, Nullable: true, Size: 64},
 	}
@@ -137,13 +140,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "calls_organizations_organization",
-				Columns:    []*schema.Column{CallsColumns[31]},
+				Columns:    []*schema.Column{CallsColumns[34]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "calls_runs_run",
-				Columns:    []*schema.Column{CallsColumns[32]},
+				Columns:    []*schema.Column{CallsColumns[35]},
 				RefColumns: []*schema.Column{RunsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -152,22 +155,22 @@ var (
 			{
 				Name:    "call_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[31], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[34], CallsColumns[0]},
 			},
 			{
 				Name:    "call_organization_id_run_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[31], CallsColumns[32], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[34], CallsColumns[35], CallsColumns[0]},
 			},
 			{
 				Name:    "call_organization_id_script_id_status",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[31], CallsColumns[5], CallsColumns[10]},
+				Columns: []*schema.Column{CallsColumns[34], CallsColumns[5], CallsColumns[10]},
 			},
 			{
 				Name:    "call_status_run_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[10], CallsColumns[32], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[10], CallsColumns[35], CallsColumns[0]},
 			},
 		},
 	}
