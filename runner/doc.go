@@ -1,5 +1,5 @@
 // Package runner runs programs in gVisor computers: one sandbox each, without a network, with a read-only root
-// and three memory-backed folders (/workspace, /home, /tmp). It knows files, argument vectors, environments,
+// and three memory-backed folders (/workspace, /home, /tmp; /dev/shm is a fourth, for shared memory and locks). It knows files, argument vectors, environments,
 // standard streams and limits; it knows nothing of scripts, runs or agents.
 //
 // # Parts
@@ -17,8 +17,9 @@
 //
 // A computer's init forks the process of its next call while nobody waits, so a call of `python3 FILE …` costs no start of
 // an interpreter. It runs in that fork as it would in an interpreter of its own (there is a test that runs programs both
-// ways); one difference stays: calls on one computer share the seed of Python's string hashes. Whatever asks for other
-// start-up settings (an option of Python's, a PYTHON… variable that is not among the usual ones) gets an interpreter.
+// ways); what stays different is in docs/interpreters.md: calls on one computer share the seed of Python's string hashes.
+// Whatever asks for other start-up settings (an option of Python's, a PYTHON… variable that is not among the usual ones),
+// or for [Call].Fresh, gets an interpreter.
 // With [Config].Spares booted computers wait, so that the first call on a computer costs what the others do.
 //
 // # What is promised
@@ -35,7 +36,8 @@
 // Memory: as root the whole sandbox lives in a memory cgroup of Spec.MemoryBytes (its files in /workspace, /home
 // and /tmp count). A computer that outgrows it is killed, and the call ends with [ReasonMemory]. Beside it each
 // process has an address space limit: a program that meets only this one sees an ordinary failure (Python raises
-// MemoryError and exits 1), which is the program's own end, [ReasonExit]. As another user than root there is no
+// MemoryError and exits 1), which is the program's own end, [ReasonExit]. A process may raise this limit: it is there so that
+// programs fail in a way that they can tell, the other one is what holds. As another user than root there is no
 // cgroup: while a call runs, the runner process looks at the sandbox's memory ten times a second instead, so that a
 // program can pass the limit for a moment; [Report.MemoryLimit] says so.
 //

@@ -272,7 +272,7 @@ def _next():
 
 def _become(num, data, some, fds):
     """Gives up root, and makes this process what the request says. What has to go right does so before the answer."""
-    argv, env, cwd = some(), some(), bytes(data())
+    argv, env, cwd, fresh = some(), some(), bytes(data()), num()
     limits = [num() for _ in range(4)]
     try:
         os.setgroups([])
@@ -286,7 +286,7 @@ def _become(num, data, some, fds):
             import resource
             for which, v in zip((resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC), limits):
                 if v:
-                    resource.setrlimit(which, (min(v, resource.getrlimit(which)[1]),) * 2)
+                    resource.setrlimit(which, (min(v, resource.getrlimit(which)[0]),) * 2)
     except OSError as e:
         _work.send(b"e-1 0 " + str(e).encode()[:1000])
         os._exit(0)
@@ -294,7 +294,7 @@ def _become(num, data, some, fds):
     _work.close()
     env = dict(e.split(b"=", 1) for e in env)
     found = _which(argv[0], env)
-    script = _script(argv, env, found)
+    script = None if fresh else _script(argv, env, found)
     if script is None:
         _execute(found, argv, env)
     os.environ.clear()

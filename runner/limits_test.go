@@ -38,7 +38,7 @@ except OSError as e: print(e.strerror)
 		limits runner.Limits
 		want   string
 	}{
-		{runner.Limits{}, "[(536870912, 536870912), (268435456, 268435456), (1024, 1024), (64, 64), (0, 0)]"},
+		{runner.Limits{}, "[(536870912, -1), (268435456, 268435456), (1024, 1024), (64, 64), (0, 0)]"},
 		{runner.Limits{AddressSpaceBytes: 1 << 28, FileSizeBytes: 1 << 22, OpenFiles: 100, Processes: 7}, "[(268435456, 268435456), (4194304, 4194304), (100, 100), (7, 7), (0, 0)]"},
 		{runner.Limits{AddressSpaceBytes: 1 << 40, OpenFiles: 1 << 20}, "[(536870912, 536870912), (268435456, 268435456), (1024, 1024), (64, 64), (0, 0)]"},
 	} {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,9 +83,10 @@ func ociConfig(s Spec, root hostRoot, rootfs, initFile string) *specs.Spec {
 			Cwd:             "/",
 			Capabilities:    &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
 			NoNewPrivileges: true,
-			// The init's are its children's, the programs'. RLIMIT_NPROC counts a user's processes, so the init's own do not count.
+			// The init's are its children's, the programs'. RLIMIT_NPROC counts a user's processes, so the init's own do not count. That of the
+			// address space can be raised: it is for a MemoryError in time, and some programs reserve far more than they use.
 			Rlimits: []specs.POSIXRlimit{
-				limit("RLIMIT_AS", s.MemoryBytes), limit("RLIMIT_CORE", 0),
+				{Type: "RLIMIT_AS", Soft: uint64(s.MemoryBytes), Hard: math.MaxUint64}, limit("RLIMIT_CORE", 0),
 				limit("RLIMIT_FSIZE", max(s.WorkspaceBytes, s.HomeBytes, s.TmpBytes)),
 				limit("RLIMIT_NOFILE", DefaultOpenFiles), limit("RLIMIT_NPROC", int64(s.Processes)),
 			},
@@ -99,7 +101,7 @@ func ociConfig(s Spec, root hostRoot, rootfs, initFile string) *specs.Spec {
 	for _, t := range []struct {
 		at, mode string
 		size     int64
-	}{{"/workspace", "1777", s.WorkspaceBytes}, {"/home", "0755", s.HomeBytes}, {"/tmp", "1777", s.TmpBytes}} {
+	}{{"/workspace", "1777", s.WorkspaceBytes}, {"/home", "0755", s.HomeBytes}, {"/tmp", "1777", s.TmpBytes}, {"/dev/shm", "1777", s.TmpBytes}} {
 		c.Mounts = append(c.Mounts, specs.Mount{Destination: t.at, Type: "tmpfs", Source: "tmpfs",
 			Options: []string{"mode=" + t.mode, "size=" + itoa(t.size)}})
 	}

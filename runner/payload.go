@@ -73,6 +73,11 @@ func callPayload(c Call) *payload {
 	p.list(c.Argv)
 	p.list(c.Env)
 	p.bytes([]byte(c.Dir))
+	fresh := int64(0)
+	if c.Fresh {
+		fresh = 1
+	}
+	p.num(fresh)
 	for _, v := range []int64{c.Limits.AddressSpaceBytes, c.Limits.FileSizeBytes, int64(c.Limits.OpenFiles), int64(c.Limits.Processes)} {
 		p.num(v)
 	}

@@ -80,7 +80,7 @@ type Spec struct {
 	ID string
 	// MemoryBytes bounds the whole sandbox (with a cgroup) and each process's address space; at least 64 MiB.
 	MemoryBytes int64
-	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp.
+	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp; /dev/shm has TmpBytes, too.
 	WorkspaceBytes, HomeBytes, TmpBytes int64
 	// Processes bounds the processes and threads that programs have at once.
 	Processes int
@@ -193,7 +193,10 @@ type Call struct {
 	Files []FileChange
 	// Timeout is wall time from the program's start; 0 is none.
 	Timeout time.Duration
-	Limits  Limits
+	// Fresh asks for an interpreter that is started for this call alone, where otherwise one that was started ahead would
+	// run it. A program that is no `python3 FILE …` or `node FILE …` is started for its call in any case.
+	Fresh  bool
+	Limits Limits
 }
 
 // Limits of one call, where they are to be lower than the computer's own; 0 leaves those: an address space of

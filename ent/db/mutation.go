@@ -12519,6 +12519,7 @@ type VersionMutation struct {
 	source_hash         *string
 	timeout_seconds     *int
 	addtimeout_seconds  *int
+	fresh_interpreter   *bool
 	author_key_id       *string
 	author_call_id      *string
 	clearedFields       map[string]struct{}
@@ -13012,6 +13013,42 @@ func (m *VersionMutation) ResetTimeoutSeconds() {
 	m.addtimeout_seconds = nil
 }
 
+// SetFreshInterpreter sets the "fresh_interpreter" field.
+func (m *VersionMutation) SetFreshInterpreter(b bool) {
+	m.fresh_interpreter = &b
+}
+
+// FreshInterpreter returns the value of the "fresh_interpreter" field in the mutation.
+func (m *VersionMutation) FreshInterpreter() (r bool, exists bool) {
+	v := m.fresh_interpreter
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFreshInterpreter returns the old "fresh_interpreter" field's value of the Version entity.
+// If the Version object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VersionMutation) OldFreshInterpreter(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFreshInterpreter is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFreshInterpreter requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFreshInterpreter: %w", err)
+	}
+	return oldValue.FreshInterpreter, nil
+}
+
+// ResetFreshInterpreter resets all changes to the "fresh_interpreter" field.
+func (m *VersionMutation) ResetFreshInterpreter() {
+	m.fresh_interpreter = nil
+}
+
 // SetAuthorKeyID sets the "author_key_id" field.
 func (m *VersionMutation) SetAuthorKeyID(s string) {
 	m.author_key_id = &s
@@ -13198,7 +13235,7 @@ func (m *VersionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *VersionMutation) Fields() []string {
-	fields := make([]string, 0, 11)
+	fields := make([]string, 0, 12)
 	if m.organization != nil {
 		fields = append(fields, version.FieldOrganizationID)
 	}
@@ -13225,6 +13262,9 @@ func (m *VersionMutation) Fields() []string {
 	}
 	if m.timeout_seconds != nil {
 		fields = append(fields, version.FieldTimeoutSeconds)
+	}
+	if m.fresh_interpreter != nil {
+		fields = append(fields, version.FieldFreshInterpreter)
 	}
 	if m.author_key_id != nil {
 		fields = append(fields, version.FieldAuthorKeyID)
@@ -13258,6 +13298,8 @@ func (m *VersionMutation) Field(name string) (ent.Value, bool) {
 		return m.SourceHash()
 	case version.FieldTimeoutSeconds:
 		return m.TimeoutSeconds()
+	case version.FieldFreshInterpreter:
+		return m.FreshInterpreter()
 	case version.FieldAuthorKeyID:
 		return m.AuthorKeyID()
 	case version.FieldAuthorCallID:
@@ -13289,6 +13331,8 @@ func (m *VersionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldSourceHash(ctx)
 	case version.FieldTimeoutSeconds:
 		return m.OldTimeoutSeconds(ctx)
+	case version.FieldFreshInterpreter:
+		return m.OldFreshInterpreter(ctx)
 	case version.FieldAuthorKeyID:
 		return m.OldAuthorKeyID(ctx)
 	case version.FieldAuthorCallID:
@@ -13364,6 +13408,13 @@ func (m *VersionMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetTimeoutSeconds(v)
+		return nil
+	case version.FieldFreshInterpreter:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFreshInterpreter(v)
 		return nil
 	case version.FieldAuthorKeyID:
 		v, ok := value.(string)
@@ -13502,6 +13553,9 @@ func (m *VersionMutation) ResetField(name string) error {
 		return nil
 	case version.FieldTimeoutSeconds:
 		m.ResetTimeoutSeconds()
+		return nil
+	case version.FieldFreshInterpreter:
+		m.ResetFreshInterpreter()
 		return nil
 	case version.FieldAuthorKeyID:
 		m.ResetAuthorKeyID()

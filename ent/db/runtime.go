@@ -413,12 +413,16 @@ func init() {
 	versionDescSourceHash := versionFields[5].Descriptor()
 	// version.SourceHashValidator is a validator for the "source_hash" field. It is called by the builders before save.
 	version.SourceHashValidator = versionDescSourceHash.Validators[0].(func(string) error)
+	// versionDescFreshInterpreter is the schema descriptor for fresh_interpreter field.
+	versionDescFreshInterpreter := versionFields[7].Descriptor()
+	// version.DefaultFreshInterpreter holds the default value on creation for the fresh_interpreter field.
+	version.DefaultFreshInterpreter = versionDescFreshInterpreter.Default.(bool)
 	// versionDescAuthorKeyID is the schema descriptor for author_key_id field.
-	versionDescAuthorKeyID := versionFields[7].Descriptor()
+	versionDescAuthorKeyID := versionFields[8].Descriptor()
 	// version.AuthorKeyIDValidator is a validator for the "author_key_id" field. It is called by the builders before save.
 	version.AuthorKeyIDValidator = versionDescAuthorKeyID.Validators[0].(func(string) error)
 	// versionDescAuthorCallID is the schema descriptor for author_call_id field.
-	versionDescAuthorCallID := versionFields[8].Descriptor()
+	versionDescAuthorCallID := versionFields[9].Descriptor()
 	// version.AuthorCallIDValidator is a validator for the "author_call_id" field. It is called by the builders before save.
 	version.AuthorCallIDValidator = versionDescAuthorCallID.Validators[0].(func(string) error)
 	// versionDescID is the schema descriptor for id field.

@@ -37,6 +37,8 @@ type Version struct {
 	SourceHash string `json:"source_hash,omitempty"`
 	// TimeoutSeconds holds the value of the "timeout_seconds" field.
 	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
+	// each call gets an interpreter started for it alone
+	FreshInterpreter bool `json:"fresh_interpreter,omitempty"`
 	// AuthorKeyID holds the value of the "author_key_id" field.
 	AuthorKeyID *string `json:"author_key_id,omitempty"`
 	// the call of a run that wrote it, where a run did
@@ -87,6 +89,8 @@ func (*Version) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case version.FieldParameters:
 			values[i] = new([]byte)
+		case version.FieldFreshInterpreter:
+			values[i] = new(sql.NullBool)
 		case version.FieldNumber, version.FieldTimeoutSeconds:
 			values[i] = new(sql.NullInt64)
 		case version.FieldID, version.FieldOrganizationID, version.FieldScriptID, version.FieldDescription, version.FieldSource, version.FieldSourceHash, version.FieldAuthorKeyID, version.FieldAuthorCallID:
@@ -167,6 +171,12 @@ func (_m *Version) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field timeout_seconds", values[i])
 			} else if value.Valid {
 				_m.TimeoutSeconds = int(value.Int64)
+			}
+		case version.FieldFreshInterpreter:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field fresh_interpreter", values[i])
+			} else if value.Valid {
+				_m.FreshInterpreter = value.Bool
 			}
 		case version.FieldAuthorKeyID:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -256,6 +266,9 @@ func (_m *Version) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("timeout_seconds=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TimeoutSeconds))
+	builder.WriteString(", ")
+	builder.WriteString("fresh_interpreter=")
+	builder.WriteString(fmt.Sprintf("%v", _m.FreshInterpreter))
 	builder.WriteString(", ")
 	if v := _m.AuthorKeyID; v != nil {
 		builder.WriteString("author_key_id=")

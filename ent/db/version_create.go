@@ -79,6 +79,20 @@ func (_c *VersionCreate) SetTimeoutSeconds(v int) *VersionCreate {
 	return _c
 }
 
+// SetFreshInterpreter sets the "fresh_interpreter" field.
+func (_c *VersionCreate) SetFreshInterpreter(v bool) *VersionCreate {
+	_c.mutation.SetFreshInterpreter(v)
+	return _c
+}
+
+// SetNillableFreshInterpreter sets the "fresh_interpreter" field if the given value is not nil.
+func (_c *VersionCreate) SetNillableFreshInterpreter(v *bool) *VersionCreate {
+	if v != nil {
+		_c.SetFreshInterpreter(*v)
+	}
+	return _c
+}
+
 // SetAuthorKeyID sets the "author_key_id" field.
 func (_c *VersionCreate) SetAuthorKeyID(v string) *VersionCreate {
 	_c.mutation.SetAuthorKeyID(v)
@@ -130,6 +144,7 @@ func (_c *VersionCreate) Mutation() *VersionMutation {
 
 // Save creates the Version in the database.
 func (_c *VersionCreate) Save(ctx context.Context) (*Version, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -152,6 +167,14 @@ func (_c *VersionCreate) Exec(ctx context.Context) error {
 func (_c *VersionCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
+	}
+}
+
+// defaults sets the default values of the builder before save.
+func (_c *VersionCreate) defaults() {
+	if _, ok := _c.mutation.FreshInterpreter(); !ok {
+		v := version.DefaultFreshInterpreter
+		_c.mutation.SetFreshInterpreter(v)
 	}
 }
 
@@ -195,6 +218,9 @@ func (_c *VersionCreate) check() error {
 	}
 	if _, ok := _c.mutation.TimeoutSeconds(); !ok {
 		return &ValidationError{Name: "timeout_seconds", err: errors.New(`db: missing required field "Version.timeout_seconds"`)}
+	}
+	if _, ok := _c.mutation.FreshInterpreter(); !ok {
+		return &ValidationError{Name: "fresh_interpreter", err: errors.New(`db: missing required field "Version.fresh_interpreter"`)}
 	}
 	if v, ok := _c.mutation.AuthorKeyID(); ok {
 		if err := version.AuthorKeyIDValidator(v); err != nil {
@@ -280,6 +306,10 @@ func (_c *VersionCreate) createSpec() (*Version, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.TimeoutSeconds(); ok {
 		_spec.SetField(version.FieldTimeoutSeconds, field.TypeInt, value)
 		_node.TimeoutSeconds = value
+	}
+	if value, ok := _c.mutation.FreshInterpreter(); ok {
+		_spec.SetField(version.FieldFreshInterpreter, field.TypeBool, value)
+		_node.FreshInterpreter = value
 	}
 	if value, ok := _c.mutation.AuthorKeyID(); ok {
 		_spec.SetField(version.FieldAuthorKeyID, field.TypeString, value)
@@ -419,6 +449,9 @@ func (u *VersionUpsertOne) UpdateNewValues() *VersionUpsertOne {
 		if _, exists := u.create.mutation.TimeoutSeconds(); exists {
 			s.SetIgnore(version.FieldTimeoutSeconds)
 		}
+		if _, exists := u.create.mutation.FreshInterpreter(); exists {
+			s.SetIgnore(version.FieldFreshInterpreter)
+		}
 		if _, exists := u.create.mutation.AuthorKeyID(); exists {
 			s.SetIgnore(version.FieldAuthorKeyID)
 		}
@@ -513,6 +546,7 @@ func (_c *VersionCreateBulk) Save(ctx context.Context) ([]*Version, error) {
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*VersionMutation)
 				if !ok {
@@ -664,6 +698,9 @@ func (u *VersionUpsertBulk) UpdateNewValues() *VersionUpsertBulk {
 			}
 			if _, exists := b.mutation.TimeoutSeconds(); exists {
 				s.SetIgnore(version.FieldTimeoutSeconds)
+			}
+			if _, exists := b.mutation.FreshInterpreter(); exists {
+				s.SetIgnore(version.FieldFreshInterpreter)
 			}
 			if _, exists := b.mutation.AuthorKeyID(); exists {
 				s.SetIgnore(version.FieldAuthorKeyID)

@@ -30,6 +30,7 @@ func (Version) Fields() []ent.Field {
 		field.Text("source").Immutable(),
 		field.String("source_hash").MaxLen(64).Immutable(),
 		field.Int("timeout_seconds").Immutable(),
+		field.Bool("fresh_interpreter").Default(false).Immutable().Comment("each call gets an interpreter started for it alone"),
 		field.String("author_key_id").MaxLen(64).Optional().Nillable().Immutable(),
 		field.String("author_call_id").MaxLen(64).Optional().Nillable().Immutable().Comment("the call of a run that wrote it, where a run did"),
 	}

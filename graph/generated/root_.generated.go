@@ -433,19 +433,20 @@ type ComplexityRoot struct {
 	}
 
 	ScriptVersion struct {
-		Author         func(childComplexity int) int
-		CreatedAt      func(childComplexity int) int
-		Description    func(childComplexity int) int
-		Entrypoint     func(childComplexity int) int
-		ID             func(childComplexity int) int
-		Number         func(childComplexity int) int
-		Parameters     func(childComplexity int) int
-		PublishedAt    func(childComplexity int) int
-		Script         func(childComplexity int) int
-		Source         func(childComplexity int) int
-		SourceHash     func(childComplexity int) int
-		Status         func(childComplexity int) int
-		TimeoutSeconds func(childComplexity int) int
+		Author           func(childComplexity int) int
+		CreatedAt        func(childComplexity int) int
+		Description      func(childComplexity int) int
+		Entrypoint       func(childComplexity int) int
+		FreshInterpreter func(childComplexity int) int
+		ID               func(childComplexity int) int
+		Number           func(childComplexity int) int
+		Parameters       func(childComplexity int) int
+		PublishedAt      func(childComplexity int) int
+		Script           func(childComplexity int) int
+		Source           func(childComplexity int) int
+		SourceHash       func(childComplexity int) int
+		Status           func(childComplexity int) int
+		TimeoutSeconds   func(childComplexity int) int
 	}
 
 	ScriptVersionConnection struct {
@@ -2185,6 +2186,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ScriptVersion.Entrypoint(childComplexity), true
+	case "ScriptVersion.freshInterpreter":
+		if e.ComplexityRoot.ScriptVersion.FreshInterpreter == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersion.FreshInterpreter(childComplexity), true
 	case "ScriptVersion.id":
 		if e.ComplexityRoot.ScriptVersion.ID == nil {
 			break
@@ -4027,6 +4034,11 @@ input AgentScriptSaveInput {
   checked. Else SCHEMA_INVALID. Rule: S1-params.
   """
   parameters: JSON
+  """
+  Whether each call of this version gets an interpreter started for it alone; null or left out: false, it may run in
+  one that was started ahead, which is much faster. For programs that mind the difference: docs/interpreters.md.
+  """
+  freshInterpreter: Boolean
   "The number of the version that this one replaces; 0: there must be none of this name. Any other state: VERSION_CONFLICT; negative: INVALID. Left out: not checked."
   expectedVersion: Int
   "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same version; another input: IDEMPOTENCY_MISMATCH."
@@ -4196,6 +4208,11 @@ type ScriptVersion implements Node {
   sourceHash: String!
   "How long a call of it may run, in seconds: 120 for an agent's script. The key's and the deployment's limits count too. Rules: S1-timeout, S2-mintime."
   timeoutSeconds: Int!
+  """
+  Whether each call of it gets an interpreter started for it alone. false: where the computer has one started ahead, the
+  call runs in that, which saves the time of its start; docs/interpreters.md names the little that a program could notice.
+  """
+  freshInterpreter: Boolean!
   "Who wrote it. Rule: S1-author."
   author: Author! @goField(forceResolver: true)
   "When it was written."
@@ -4866,6 +4883,8 @@ func (ec *executionContext) childFields_ScriptVersion(ctx context.Context, field
 		return ec.fieldContext_ScriptVersion_sourceHash(ctx, field)
 	case "timeoutSeconds":
 		return ec.fieldContext_ScriptVersion_timeoutSeconds(ctx, field)
+	case "freshInterpreter":
+		return ec.fieldContext_ScriptVersion_freshInterpreter(ctx, field)
 	case "author":
 		return ec.fieldContext_ScriptVersion_author(ctx, field)
 	case "createdAt":

@@ -927,7 +927,7 @@ func (ec *executionContext) unmarshalInputAgentScriptSaveInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"agent", "name", "description", "source", "parameters", "expectedVersion", "idempotencyKey"}
+	fieldsInOrder := [...]string{"agent", "name", "description", "source", "parameters", "freshInterpreter", "expectedVersion", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -969,6 +969,13 @@ func (ec *executionContext) unmarshalInputAgentScriptSaveInput(ctx context.Conte
 				return it, err
 			}
 			it.Parameters = data
+		case "freshInterpreter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("freshInterpreter"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FreshInterpreter = data
 		case "expectedVersion":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)

@@ -343,6 +343,29 @@ func (ec *executionContext) fieldContext_ScriptVersion_timeoutSeconds(_ context.
 	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "Int")
 }
 
+func (ec *executionContext) _ScriptVersion_freshInterpreter(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersion_freshInterpreter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FreshInterpreter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersion_freshInterpreter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "Boolean")
+}
+
 func (ec *executionContext) _ScriptVersion_author(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -724,6 +747,11 @@ func (ec *executionContext) _ScriptVersion(ctx context.Context, sel ast.Selectio
 			}
 		case "timeoutSeconds":
 			out.Values[i] = ec._ScriptVersion_timeoutSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "freshInterpreter":
+			out.Values[i] = ec._ScriptVersion_freshInterpreter(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

@@ -82,7 +82,7 @@ func (s *Service) execute(ctx context.Context, m *run.Machine, c *claimed, w *ou
 	}
 	p := program{
 		callID: c.ID, runID: m.RunID, script: c.script, home: m.Dir(), input: c.input, environment: m.Environment,
-		timeout: time.Duration(c.TimeoutSeconds) * time.Second,
+		timeout: time.Duration(c.TimeoutSeconds) * time.Second, fresh: c.fresh,
 	}
 	process := p.process()
 	process.Files = append(append(m.Litter(process.Files[0].Path), changes...), process.Files...)

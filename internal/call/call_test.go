@@ -16,6 +16,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
@@ -378,4 +379,26 @@ func TestS1EnvProcess(t *testing.T) {
 	if _, _, _, ok := w.Fake.File(p.Run.ID, own+"/arguments.json"); ok {
 		t.Error("the arguments of earlier calls pile up")
 	}
+}
+
+// A version that asks for an interpreter of its own gets one, however it is called; others do not.
+func TestFreshInterpreter(t *testing.T) {
+	t.Parallel()
+	databasetest.Each(t, func(t *testing.T, d *database.DB) {
+		w := newWorld(t, d, calltest.Options{})
+		fresh := true
+		p, err := w.Scripts.Save(w.ctx, script.SaveInput{Agent: w.agent, Name: "own", Description: "Minds.", Source: "#fake: out own\n", FreshInterpreter: &fresh})
+		if err != nil || p.Version == nil {
+			t.Fatal(p, err)
+		}
+		runID := w.Run(w.ctx, w.agent)
+		for _, name := range []string{"own", "plain", "own"} {
+			w.Script(w.ctx, runID, name)
+		}
+		for i, c := range w.Fake.Calls() {
+			if want := i != 1; c.Call.Fresh != want {
+				t.Errorf("call %d, %v: fresh is %v", i, c.Call.Argv, c.Call.Fresh)
+			}
+		}
+	})
 }

@@ -26,6 +26,7 @@ type program struct {
 	input         json.RawMessage
 	environment   map[string]string
 	timeout       time.Duration
+	fresh         bool // in an interpreter of its own
 }
 
 // process is what the computer is given: `python3 scripts/NAME.py` in the home, the arguments on standard input, in a file, and, where they fit,
@@ -43,6 +44,7 @@ func (p program) process() runner.Call {
 			{Op: runner.FileMkdir, Path: own + "/outputs", Mode: 0o755, UID: runner.ScriptUser, GID: runner.ScriptUser},
 		},
 		Timeout: p.timeout,
+		Fresh:   p.fresh,
 	}
 }
 

@@ -50,13 +50,15 @@ const (
 
 // SaveInput is what agentScriptSave takes.
 type SaveInput struct {
-	Agent           string
-	Name            string
-	Description     string
-	Source          string
-	Parameters      json.RawMessage
-	ExpectedVersion *int
-	IdempotencyKey  *string
+	Agent       string
+	Name        string
+	Description string
+	Source      string
+	Parameters  json.RawMessage
+	// FreshInterpreter asks for an interpreter of its own for each call; nil: false.
+	FreshInterpreter *bool
+	ExpectedVersion  *int
+	IdempotencyKey   *string
 }
 
 // SavePayload is what agentScriptSave answers.

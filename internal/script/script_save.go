@@ -177,7 +177,7 @@ func (s *Service) next(script *Script, author change.Author, in SaveInput) *Vers
 	v := &Version{
 		ID: id.New(id.Version), OrganizationID: script.OrganizationID, ScriptID: script.ID, ScriptName: script.Name,
 		Number: script.LatestNumber + 1, Description: in.Description, Parameters: in.Parameters, Source: in.Source,
-		SourceHash: hash(in.Source), TimeoutSeconds: TimeoutSeconds, Author: author, CreatedAt: s.now(),
+		SourceHash: hash(in.Source), TimeoutSeconds: TimeoutSeconds, FreshInterpreter: in.FreshInterpreter != nil && *in.FreshInterpreter, Author: author, CreatedAt: s.now(),
 	}
 	script.LatestVersionID, script.LatestNumber, script.UpdatedAt = v.ID, v.Number, v.CreatedAt
 	script.Description, script.Parameters = v.Description, v.Parameters

@@ -173,7 +173,7 @@ func each(ctx context.Context, q *database.Querier, f func(*sql.Rows) error, sta
 // insertVersion writes a version's row.
 func insertVersion(ctx context.Context, tx *database.Tx, v *Version) error {
 	row := tx.Ent().Version.Create().SetID(v.ID).SetOrganizationID(v.OrganizationID).SetScriptID(v.ScriptID).SetNumber(v.Number).
-		SetDescription(v.Description).SetSource(v.Source).SetSourceHash(v.SourceHash).SetTimeoutSeconds(v.TimeoutSeconds).
+		SetDescription(v.Description).SetSource(v.Source).SetSourceHash(v.SourceHash).SetTimeoutSeconds(v.TimeoutSeconds).SetFreshInterpreter(v.FreshInterpreter).
 		SetCreatedAt(v.CreatedAt)
 	setAuthor(row, v)
 	if v.Parameters != nil {

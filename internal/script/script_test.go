@@ -297,6 +297,25 @@ func TestS1Replace(t *testing.T) {
 	})
 }
 
+// A version keeps whether it asks for interpreters of its own; the next one says it anew.
+func TestFreshInterpreter(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		saved := w.Save(w.ctx, t, w.agent.ID, "deck")
+		for i, asked := range []*bool{ptr(true), ptr(false), nil} {
+			next := w.Save(w.ctx, t, w.agent.ID, "deck", func(in *script.SaveInput) { in.FreshInterpreter = asked })
+			want := asked != nil && *asked
+			read, err := w.Scripts.VersionsByIDs(w.ctx, w.viewer.Organization.ID, []string{next.Version.ID})
+			if err != nil || next.Version.FreshInterpreter != want || read[next.Version.ID].FreshInterpreter != want {
+				t.Errorf("save %d: %v, read %v %v, want %v", i, next.Version.FreshInterpreter, read[next.Version.ID], err, want)
+			}
+		}
+		if saved.Version.FreshInterpreter {
+			t.Error("a version asks for it that was not to")
+		}
+	})
+}
+
 func TestS1Cap(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {

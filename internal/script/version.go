@@ -31,8 +31,10 @@ type Version struct {
 	Source         string
 	SourceHash     string // lower-case hex SHA-256 of Source
 	TimeoutSeconds int
-	Author         change.Author
-	CreatedAt      time.Time
+	// FreshInterpreter is true where each call gets an interpreter started for it alone.
+	FreshInterpreter bool
+	Author           change.Author
+	CreatedAt        time.Time
 }
 
 // Status is Published: an agent's script has no drafts.

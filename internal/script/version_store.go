@@ -15,7 +15,7 @@ import (
 // Versions are read together with their script's name.
 const (
 	versionColumns = `v.id, v.organization_id, v.script_id, s.name, v.number, v.description, v.parameters, v.source, v.source_hash,
-		v.timeout_seconds, v.author_key_id, v.author_call_id, v.created_at`
+		v.timeout_seconds, v.fresh_interpreter, v.author_key_id, v.author_call_id, v.created_at`
 	versionTables = "versions v JOIN scripts s ON s.id = v.script_id AND s.organization_id = v.organization_id"
 	owned         = "v.organization_id = $1"
 )
@@ -87,7 +87,7 @@ func readVersions(ctx context.Context, q *database.Querier, statement string, ar
 func (v *Version) columns() []any {
 	return []any{
 		&v.ID, &v.OrganizationID, &v.ScriptID, &v.ScriptName, &v.Number, &v.Description, (*[]byte)(&v.Parameters), &v.Source, &v.SourceHash,
-		&v.TimeoutSeconds, nullable{&v.Author.KeyID}, nullable{&v.Author.CallID}, &v.CreatedAt,
+		&v.TimeoutSeconds, &v.FreshInterpreter, nullable{&v.Author.KeyID}, nullable{&v.Author.CallID}, &v.CreatedAt,
 	}
 }
 

@@ -89,7 +89,7 @@ func Suite(t *testing.T, newRunner func(t *testing.T) runner.Runner) {
 		name string
 		run  func(t *testing.T, r runner.Runner)
 	}{
-		{"check", suiteCheck}, {"output and exit code", suiteOutput}, {"what a program is given", suiteGiven},
+		{"check", suiteCheck}, {"output and exit code", suiteOutput}, {"what a program is given", suiteGiven}, {"a fresh interpreter", suiteFresh},
 		{"exit 137 is no signal", suiteSignal}, {"files", suiteFiles}, {"prune", suitePrune}, {"managed files hold", suiteManaged},
 		{"timeout", suiteTimeout}, {"cancel", suiteCancel}, {"cancelled before", suiteCancelledBefore}, {"a sink that fails", suiteSink},
 		{"one at a time", suiteTurns}, {"closed", suiteClosed}, {"invalid requests", suiteInvalid}, {"two computers share nothing", suiteApart},
@@ -134,6 +134,18 @@ func suiteGiven(t *testing.T, r runner.Runner) {
 	_, out := Run(t, c, call)
 	if want := "python3\nmain.py\none\n--two=ü\n\na=b c\n(unset)\n{\"b\": 1, \"a\": \"ü\"}"; out.Stdout.String() != want {
 		t.Errorf("got %q (%s), want %q", out.Stdout.String(), out.Stderr.String(), want)
+	}
+}
+
+// A fresh interpreter is given what another one is; what comes before it and after it does not matter.
+func suiteFresh(t *testing.T, r runner.Runner) {
+	c := Start(t, r, runner.Spec{})
+	for i, fresh := range []bool{true, false, true} {
+		call := Python("import sys, os\nprint(sys.argv[1], os.environ['X'], sys.stdin.read())\nsys.exit(4)\n#fake: out one a two\n#fake: exit 4\n")
+		call.Argv, call.Env, call.Stdin, call.Fresh = append(call.Argv, "one"), append(call.Env, "X=a"), []byte("two"), fresh
+		if res, out := Run(t, c, call); res.ExitCode != 4 || out.Stdout.String() != "one a two\n" {
+			t.Errorf("call %d: %+v %q %s", i, res, out.Stdout.String(), out.Stderr.String())
+		}
 	}
 }
 

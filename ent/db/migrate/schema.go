@@ -541,6 +541,7 @@ var (
 		{Name: "source", Type: field.TypeString, Size: 2147483647},
 		{Name: "source_hash", Type: field.TypeString, Size: 64},
 		{Name: "timeout_seconds", Type: field.TypeInt},
+		{Name: "fresh_interpreter", Type: field.TypeBool, Default: false},
 		{Name: "author_key_id", Type: field.TypeString, Nullable: true, Size: 64},
 		{Name: "author_call_id", Type: field.TypeString, Nullable: true, Size: 64},
 		{Name: "organization_id", Type: field.TypeString, Size: 64},
@@ -554,13 +555,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "versions_organizations_organization",
-				Columns:    []*schema.Column{VersionsColumns[10]},
+				Columns:    []*schema.Column{VersionsColumns[11]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "versions_scripts_script",
-				Columns:    []*schema.Column{VersionsColumns[11]},
+				Columns:    []*schema.Column{VersionsColumns[12]},
 				RefColumns: []*schema.Column{ScriptsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -569,7 +570,7 @@ var (
 			{
 				Name:    "version_organization_id_script_id_number",
 				Unique:  true,
-				Columns: []*schema.Column{VersionsColumns[10], VersionsColumns[11], VersionsColumns[2]},
+				Columns: []*schema.Column{VersionsColumns[11], VersionsColumns[12], VersionsColumns[2]},
 			},
 		},
 	}

@@ -30,6 +30,8 @@ const (
 	FieldSourceHash = "source_hash"
 	// FieldTimeoutSeconds holds the string denoting the timeout_seconds field in the database.
 	FieldTimeoutSeconds = "timeout_seconds"
+	// FieldFreshInterpreter holds the string denoting the fresh_interpreter field in the database.
+	FieldFreshInterpreter = "fresh_interpreter"
 	// FieldAuthorKeyID holds the string denoting the author_key_id field in the database.
 	FieldAuthorKeyID = "author_key_id"
 	// FieldAuthorCallID holds the string denoting the author_call_id field in the database.
@@ -68,6 +70,7 @@ var Columns = []string{
 	FieldSource,
 	FieldSourceHash,
 	FieldTimeoutSeconds,
+	FieldFreshInterpreter,
 	FieldAuthorKeyID,
 	FieldAuthorCallID,
 }
@@ -89,6 +92,8 @@ var (
 	ScriptIDValidator func(string) error
 	// SourceHashValidator is a validator for the "source_hash" field. It is called by the builders before save.
 	SourceHashValidator func(string) error
+	// DefaultFreshInterpreter holds the default value on creation for the "fresh_interpreter" field.
+	DefaultFreshInterpreter bool
 	// AuthorKeyIDValidator is a validator for the "author_key_id" field. It is called by the builders before save.
 	AuthorKeyIDValidator func(string) error
 	// AuthorCallIDValidator is a validator for the "author_call_id" field. It is called by the builders before save.
@@ -143,6 +148,11 @@ func BySourceHash(opts ...sql.OrderTermOption) OrderOption {
 // ByTimeoutSeconds orders the results by the timeout_seconds field.
 func ByTimeoutSeconds(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTimeoutSeconds, opts...).ToFunc()
+}
+
+// ByFreshInterpreter orders the results by the fresh_interpreter field.
+func ByFreshInterpreter(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFreshInterpreter, opts...).ToFunc()
 }
 
 // ByAuthorKeyID orders the results by the author_key_id field.

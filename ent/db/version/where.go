@@ -110,6 +110,11 @@ func TimeoutSeconds(v int) predicate.Version {
 	return predicate.Version(sql.FieldEQ(FieldTimeoutSeconds, v))
 }
 
+// FreshInterpreter applies equality check predicate on the "fresh_interpreter" field. It's identical to FreshInterpreterEQ.
+func FreshInterpreter(v bool) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldFreshInterpreter, v))
+}
+
 // AuthorKeyID applies equality check predicate on the "author_key_id" field. It's identical to AuthorKeyIDEQ.
 func AuthorKeyID(v string) predicate.Version {
 	return predicate.Version(sql.FieldEQ(FieldAuthorKeyID, v))
@@ -613,6 +618,16 @@ func TimeoutSecondsLT(v int) predicate.Version {
 // TimeoutSecondsLTE applies the LTE predicate on the "timeout_seconds" field.
 func TimeoutSecondsLTE(v int) predicate.Version {
 	return predicate.Version(sql.FieldLTE(FieldTimeoutSeconds, v))
+}
+
+// FreshInterpreterEQ applies the EQ predicate on the "fresh_interpreter" field.
+func FreshInterpreterEQ(v bool) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldFreshInterpreter, v))
+}
+
+// FreshInterpreterNEQ applies the NEQ predicate on the "fresh_interpreter" field.
+func FreshInterpreterNEQ(v bool) predicate.Version {
+	return predicate.Version(sql.FieldNEQ(FieldFreshInterpreter, v))
 }
 
 // AuthorKeyIDEQ applies the EQ predicate on the "author_key_id" field.

@@ -256,6 +256,7 @@ CREATE TABLE `versions` (
   `source` text NOT NULL,
   `source_hash` text NOT NULL,
   `timeout_seconds` integer NOT NULL,
+  `fresh_interpreter` bool NOT NULL DEFAULT (false),
   `author_key_id` text NULL,
   `author_call_id` text NULL,
   `organization_id` text NOT NULL,

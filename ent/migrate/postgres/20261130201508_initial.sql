@@ -243,6 +243,7 @@ CREATE TABLE "versions" (
   "source" text NOT NULL,
   "source_hash" character varying NOT NULL,
   "timeout_seconds" bigint NOT NULL,
+  "fresh_interpreter" boolean NOT NULL DEFAULT false,
   "author_key_id" character varying NULL,
   "author_call_id" character varying NULL,
   "organization_id" character varying NOT NULL,
