@@ -19,10 +19,10 @@ run: build ## Build everything and serve (LISTEN=127.0.0.1:8080 DATA=data)
 build: bin/runsc ## Build bin/scriptorium and bin/runsc
 	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/scriptorium ./cmd/scriptorium
 
-# A static one: a dynamic runsc cannot start its sandbox. Its version is empty unless it is linked in.
-bin/runsc: go.mod
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)" -o $@ gvisor.dev/gvisor/runsc
-	@touch $@
+# A static one: a dynamic runsc cannot start its sandbox. gVisor's version is empty unless it is linked in.
+bin/runsc: FORCE
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)" -o $@ ./cmd/runsc
+FORCE:
 
 generate: ## Generate the storage code and the GraphQL executor
 	go generate ./ent ./graph/generated

@@ -50,7 +50,7 @@ func firstCall(b *testing.B, spares int, bar float64) {
 	if _, err := p.Check(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	bare, err := runner.NewBare(runsc(b), b.TempDir(), benchSource)
+	bare, err := runner.NewBare(runsc(b), image(), b.TempDir(), benchSource)
 	if err != nil {
 		b.Fatal(err)
 	}

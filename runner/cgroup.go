@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,11 +15,10 @@ import (
 // cgroups makes a memory cgroup for each computer, beside the one that this process is in; a nil *cgroups and a nil
 // *cgroup do nothing, for where there are none (not root, no memory controller).
 //
-// runsc could make them from the OCI configuration, but takes them away before anyone can read from them why a
-// sandbox died, and leaves them when it is killed. A computer's processes are born inside instead, and runsc is told to ignore cgroups.
+// gVisor could make them from the OCI configuration, but takes them away before anyone can read from them why a
+// sandbox died, and leaves them when it is killed. A computer's processes are moved in as they are made instead, and gVisor is told to ignore cgroups.
 type cgroups struct {
 	dir string // of this start
-	own string // where this process is (version 1)
 	v2  bool
 }
 
@@ -30,16 +28,17 @@ const (
 )
 
 // newCgroups makes the start's own group, or says why there is none.
-func newCgroups(name string) (*cgroups, error) {
-	if os.Geteuid() != 0 {
+func newCgroups(name string, rootless bool) (*cgroups, error) {
+	if rootless {
 		return nil, errors.New("the server is not root")
 	}
 	g := &cgroups{}
 	if _, err := os.Stat(filepath.Join(cgroupMount, "memory.limit_in_bytes")); err == nil {
-		if g.own, err = ownCgroup(); err != nil {
+		own, err := ownCgroup()
+		if err != nil {
 			return nil, err
 		}
-		g.dir = filepath.Join(g.own, cgroupPrefix+name)
+		g.dir = filepath.Join(own, cgroupPrefix+name)
 	} else if b, err := os.ReadFile(filepath.Join(cgroupV2Mount, "cgroup.subtree_control")); err == nil && strings.Contains(" "+string(b)+" ", "memory") {
 		g.v2, g.dir = true, filepath.Join(cgroupV2Mount, cgroupPrefix+name)
 	} else {
@@ -78,8 +77,8 @@ func ownCgroup() (string, error) {
 }
 
 type cgroup struct {
-	dir, own string
-	v2       bool
+	dir string
+	v2  bool
 }
 
 // make makes a computer's group.
@@ -87,7 +86,7 @@ func (g *cgroups) make(id string, limit int64) (*cgroup, error) {
 	if g == nil {
 		return nil, nil
 	}
-	c := &cgroup{dir: filepath.Join(g.dir, id), own: g.own, v2: g.v2}
+	c := &cgroup{dir: filepath.Join(g.dir, id), v2: g.v2}
 	if err := os.Mkdir(c.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -105,24 +104,26 @@ func (g *cgroups) make(id string, limit int64) (*cgroup, error) {
 // sandboxOverhead is what gVisor itself may take of a computer's cgroup.
 const sandboxOverhead = 64 << 20
 
-// enter has cmd born in the group: version 2 has a way to say so, in version 1 this thread goes there until leave.
-func (c *cgroup) enter(cmd *exec.Cmd) (leave func(), err error) {
+// add moves processes to the group, with what they have forked. A sandbox's are moved before anything of the computer's runs in them.
+func (c *cgroup) add(pids []int) error {
 	if c == nil {
-		return func() {}, nil
+		return nil
 	}
-	if c.v2 {
-		f, err := os.Open(c.dir)
-		if err != nil {
-			return nil, err
+	for i := 0; i < len(pids); i++ {
+		if err := os.WriteFile(filepath.Join(c.dir, "cgroup.procs"), []byte(strconv.Itoa(pids[i])), 0); err != nil {
+			return fmt.Errorf("the sandbox's memory cgroup: %w", err)
 		}
-		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(f.Fd())
-		return func() { f.Close() }, nil
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))
+		for _, t := range tasks {
+			b, _ := os.ReadFile(t)
+			for _, f := range strings.Fields(string(b)) {
+				if pid, err := strconv.Atoi(f); err == nil {
+					pids = append(pids, pid)
+				}
+			}
+		}
 	}
-	tid := []byte(strconv.Itoa(unix.Gettid()))
-	if err := os.WriteFile(filepath.Join(c.dir, "tasks"), tid, 0); err != nil {
-		return nil, err
-	}
-	return func() { _ = os.WriteFile(filepath.Join(c.own, "tasks"), tid, 0) }, nil
+	return nil
 }
 
 // kills counts the group's processes that the kernel killed for their memory.

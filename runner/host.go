@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -29,10 +28,11 @@ const mainSocket = 3
 
 // Main is the runner process; args follow MainArg. It ends, and takes every sandbox with it, when the socket to the
 // server does, and returns the exit code.
-func Main(args []string) int {
+func Main(args []string, engine func(EngineConfig) (Engine, error)) int {
 	fs := flag.NewFlagSet(MainArg, flag.ContinueOnError)
-	runsc := fs.String("runsc", "", "absolute path of runsc")
+	image := fs.String("image", "", "absolute path of the computers' image; empty: the fallback")
 	state := fs.String("state", "", "folder for state")
+	rootless := fs.Bool("rootless", false, "this process is root in a user namespace only")
 	limit := fs.Int("computers", 0, "most computers at once")
 	spares := fs.Int("spares", 0, "computers that wait, booted, to be taken")
 	if err := fs.Parse(args); err != nil {
@@ -49,7 +49,7 @@ func Main(args []string) int {
 	}
 	f.Close()
 	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, spares: *spares, quit: make(chan struct{})}
-	if err := h.open(*runsc, *state); err != nil {
+	if err := h.open(engine, *image, *state, *rootless); err != nil {
 		h.broken = err
 		log.Error("no computer can be made", "error", err)
 	}
@@ -76,7 +76,7 @@ type host struct {
 	server    *wire
 	log       *slog.Logger
 	limit     int
-	adapter   *runscAdapter
+	sandboxes *sandboxes
 	held      *os.File // the lock of this start's folder
 	broken    error    // why no computer can be made
 	noCgroups error    // why there is no memory limit for a whole computer
@@ -91,24 +91,26 @@ type host struct {
 	work      sync.WaitGroup
 }
 
-// open removes what earlier starts left, and makes this one's folder.
-func (h *host) open(runsc, state string) error {
-	if err := sweepState(state); err != nil {
-		h.log.Error("not everything that an earlier start left could be removed", "error", err)
+// open makes this start's folder, and what sandboxes are made with.
+func (h *host) open(engine func(EngineConfig) (Engine, error), image, state string, rootless bool) error {
+	r, err := findRoot(image)
+	if err != nil {
+		return err
 	}
 	folder, held, err := startFolder(state)
 	if err != nil {
 		return fmt.Errorf("the runner's state folder: %w", err)
 	}
 	h.held = held
-	g, err := newCgroups(filepath.Base(folder))
+	g, err := newCgroups(filepath.Base(folder), rootless)
 	if err != nil {
 		h.noCgroups = err
 	} else if err := os.WriteFile(filepath.Join(folder, cgroupFile), []byte(g.dir), 0o600); err != nil {
 		return err
 	}
-	h.adapter, err = newAdapter(runsc, folder, g)
+	h.sandboxes, err = newSandboxes(engine, folder, r, g, rootless)
 	if err != nil {
+		h.sandboxes = nil
 		return errors.Join(err, g.close(), os.RemoveAll(folder))
 	}
 	return nil
@@ -119,8 +121,8 @@ func (h *host) close() error {
 	close(h.quit)
 	h.work.Wait()
 	var err error
-	if h.adapter != nil {
-		err = h.adapter.close()
+	if h.sandboxes != nil {
+		err = h.sandboxes.close()
 	}
 	if h.held != nil {
 		err = errors.Join(err, h.held.Close())
@@ -198,17 +200,19 @@ func (h *host) handle(r request, files []*os.File) response {
 
 // check says what there is, without making a computer.
 func (h *host) check() response {
-	v, err := h.adapter.version(context.Background())
-	if err != nil {
-		h.log.Error("runsc cannot be used", "error", err)
-		return failed(faultNotConfigured, errors.New("runsc cannot be used"))
-	}
-	r := &Report{Gvisor: v, Platform: "systrap", Fallback: true, Rootless: h.adapter.rootless}
+	r := &Report{Gvisor: h.sandboxes.engine.Version(), Platform: platform, Fallback: h.sandboxes.root.Image == "", Rootless: h.sandboxes.rootless}
 	r.MemoryLimit = "a cgroup for each computer, and an address space limit for each process"
 	if h.noCgroups != nil {
 		r.MemoryLimit = "a look at each computer ten times a second, and an address space limit for each process; no cgroup: " + h.noCgroups.Error()
 	}
-	return response{Report: r}
+	if !r.Fallback {
+		var err error
+		if r.Digest, err = fileDigest(h.sandboxes.root.Image); err != nil {
+			h.log.Error("the image cannot be read", "error", err)
+			return failed(faultNotConfigured, errors.New("the image cannot be read"))
+		}
+	}
+	return response{Report: r, Build: Build()}
 }
 
 // start makes a computer and waits for its init.

@@ -55,7 +55,7 @@ func (c *hosted) boot() (err error) {
 		return errors.Join(err, c.work.conn.Close())
 	}
 	defer theirControl.Close()
-	if c.sandbox, err = c.host.adapter.start(c.spec, theirWork, theirControl); err != nil {
+	if c.sandbox, err = c.host.sandboxes.start(c.spec, theirWork, theirControl); err != nil {
 		return errors.Join(err, c.work.conn.Close(), c.control.conn.Close())
 	}
 	c.host.work.Go(c.readWork)
@@ -68,32 +68,30 @@ func (c *hosted) boot() (err error) {
 		c.compile()
 		return nil
 	case <-c.gone:
-		return fmt.Errorf("it ended at once: %s", c.sandbox.stderr)
+		return errors.Join(errors.New("it ended at once"), c.sandbox.err, errors.New(c.sandbox.stderr.String()))
 	case <-t.C:
 		c.setClosing()
-		c.sandbox.kill(time.Second)
+		c.sandbox.kill()
 		return fmt.Errorf("it was not ready within %s: %s", bootTime, c.sandbox.stderr)
 	}
 }
 
 // compile has the start's first computer compile the init for the others, which saves each some milliseconds.
 func (c *hosted) compile() {
-	a := c.host.adapter
-	if a.compiled.Load() || c.work.send([]byte("P")) != nil {
+	s := c.host.sandboxes
+	if s.compiled.Load() != nil || c.work.send([]byte("P")) != nil {
 		return
 	}
 	t := time.NewTimer(killTime)
 	defer t.Stop()
 	select {
-	case s := <-c.answers:
-		if code, ok := strings.CutPrefix(s, "p"); ok {
-			if err := a.keepCompiled([]byte(code)); err != nil {
-				c.host.log.Warn("the init's code could not be kept", "error", err)
-			}
+	case a := <-c.answers:
+		if code, ok := strings.CutPrefix(a, "p"); ok {
+			s.keepCompiled(code)
 		}
 	case <-c.gone:
 	case <-t.C:
-		c.sandbox.kill(time.Second)
+		c.sandbox.kill()
 	}
 }
 
@@ -102,19 +100,19 @@ func (c *hosted) watch() {
 	select {
 	case <-c.sandbox.exited:
 	case <-c.host.quit:
-		c.sandbox.kill(time.Second)
+		c.sandbox.kill()
 	}
-	close(c.gone)
-	c.work.conn.Close()
-	c.control.conn.Close()
 	h := c.host
-	h.mu.Lock()
+	h.mu.Lock() // first of all: whoever is told that it is gone may use its name again
 	name := c.name
 	if h.computers[name] == c {
 		delete(h.computers, name)
 	}
 	h.waiting = slices.DeleteFunc(h.waiting, func(w *hosted) bool { return w == c })
 	h.mu.Unlock()
+	close(c.gone)
+	c.work.conn.Close()
+	c.control.conn.Close()
 	if text := c.sandbox.stderr.String(); text != "" {
 		h.log.Warn("a computer's last words", "computer", name, "sandbox", c.spec.ID, "text", text)
 	}
@@ -257,7 +255,7 @@ func (e *execution) wait() response {
 		case <-e.watch:
 			if !e.memory && e.c.sandbox.memory() > e.c.spec.MemoryBytes+sandboxOverhead {
 				e.memory = true
-				e.c.sandbox.kill(time.Second)
+				e.c.sandbox.kill()
 			}
 		case <-e.c.gone:
 			return e.lost()
@@ -325,7 +323,7 @@ func (e *execution) late() {
 	case e.pid != "" && !e.killed:
 		e.kill()
 	default: // the init does not answer, or files do not arrive
-		e.c.sandbox.kill(time.Second)
+		e.c.sandbox.kill()
 	}
 }
 
@@ -366,7 +364,7 @@ func (e *execution) result(s string) response {
 	}
 	if e.c.sandbox.group.kills() > e.c.ooms {
 		r.Reason = ReasonMemory // what was killed was not the sandbox itself, which nobody can trust now
-		e.c.host.work.Go(func() { e.c.sandbox.kill(time.Second) })
+		e.c.host.work.Go(func() { e.c.sandbox.kill() })
 	}
 	if e.reason != "" {
 		r.Reason = e.reason
@@ -411,7 +409,7 @@ func (c *hosted) close() {
 	select {
 	case <-c.gone:
 	case <-t.C:
-		c.sandbox.kill(time.Second)
+		c.sandbox.kill()
 		<-c.gone
 	}
 }

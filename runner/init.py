@@ -1,6 +1,7 @@
 # The init of a computer. It runs as root inside the sandbox, and is the only thing there that is trusted: it reads
 # nothing that a program could have written. Its interpreter was started with an empty environment but for what
-# _SAME names, in /, with no folder of a program's on its path, before any program ran.
+# _SAME names, in /, with no folder of a program's on its path, before any program ran. It came, compiled if it could be, through a
+# pipe (see bootstrap in oci.go), which left it, with streams.py, in _code.
 #
 # Descriptor 3 (work): one packet a request, with descriptors attached; the process forked ahead answers it.
 #   F<length>           payload                         changes of files
@@ -225,12 +226,13 @@ def _rehearse():
         pass
     num, data, some = _reader(b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")
     some()
-    _script([b"python3", b"/.scriptorium/streams.py"], dict(_SAME), _which(b"python3", {}))
+    some_file = os.fsencode(os.__file__)
+    _script([b"python3", some_file], dict(_SAME), _which(b"python3", {}))
     os.environ["A"] = "b"
     os.environ.clear()
     argv, orig = sys.argv[:], sys.orig_argv[:]
     main = sys.modules["__main__"]
-    _prepare([b"python3", b"/.scriptorium/streams.py"], None)
+    _prepare([b"python3", some_file], None)
     exec(compile("import sys\nx = [str(i) for i in range(3)]\n", "main.py", "exec"), sys.modules["__main__"].__dict__)
     sys.modules["__main__"] = main
     sys.argv[:], sys.orig_argv[:], sys.path[:] = argv, orig, _BASE
@@ -251,10 +253,9 @@ def _next():
         m, anc, _, _ = work.recvmsg(64, 64)
         if not m:
             os._exit(0)
-        if m == b"P":  # this file's code, so that the next computers need not compile it
-            import _frozen_importlib_external as ext
-            with open("/.scriptorium/init.py") as f:
-                work.send(b"p" + ext._code_to_timestamp_pyc(compile(f.read(), f.name, "exec")))
+        if m == b"P":  # this code, so that the next computers need not compile it
+            import marshal
+            work.send(b"p" + marshal.dumps(_code))
             continue
         fds = []
         for _, _, d in anc:
@@ -478,8 +479,7 @@ _poll.register(_CONTROL, select.POLLIN)
 _wake_only.register(_wake_r, select.POLLIN)
 os.umask(0o022)
 if type(sys.stdout.buffer).__module__ == "_io":  # else an interpreter's own start has done it
-    with open("/.scriptorium/streams.py") as _f:
-        exec(compile(_f.read(), "streams.py", "exec"), {})
+    exec(_code[0], {})
 os.environ.clear()
 gc.freeze()
 _work.send(b"n0")  # ready: what is asked meanwhile waits for the first process, whose fork takes its time here

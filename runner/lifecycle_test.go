@@ -133,7 +133,7 @@ func TestSpares(t *testing.T) {
 	t.Parallel()
 	p, state := newProcess(t, func(cfg *runner.Config) { cfg.Spares = 1 })
 	sandboxes := func() int {
-		n, _ := filepath.Glob(filepath.Join(state, "s*", "bundles", "*", "pid"))
+		n, _ := filepath.Glob(filepath.Join(state, "s*", "bundles", "*", "config.json"))
 		return len(n)
 	}
 	for i := range 3 {

@@ -14,11 +14,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
 )
 
-// TestMain makes this test binary its own runner process, as the server's binary is.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == runner.MainArg {
-		os.Exit(runner.Main(os.Args[2:]))
-	}
 	if len(os.Args) > 1 && os.Args[1] == testServer {
 		serveForATest(os.Args[2], os.Args[3])
 	}
@@ -42,11 +38,27 @@ func runsc(t testing.TB) string {
 	return p
 }
 
+// image is the computers' image under test: SCRIPTORIUM_IMAGE, or bin/computer.erofs of the module where it has been built; else
+// computers are made of this machine's own /usr.
+func image() string {
+	if p, set := os.LookupEnv("SCRIPTORIUM_IMAGE"); set {
+		return p
+	}
+	p, err := filepath.Abs(filepath.Join("..", "bin", "computer.erofs"))
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(p); err != nil {
+		return ""
+	}
+	return p
+}
+
 // newProcess makes a runner with a state folder of its own.
 func newProcess(t testing.TB, change ...func(*runner.Config)) (*runner.Process, string) {
 	t.Helper()
 	state := filepath.Join(t.TempDir(), "runner")
-	cfg := runner.Config{Runsc: runsc(t), State: state, Log: slog.New(slog.DiscardHandler)}
+	cfg := runner.Config{Runsc: runsc(t), Image: image(), State: state, Log: slog.New(slog.DiscardHandler)}
 	if testing.Verbose() {
 		cfg.Log = nil
 	}

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,28 +11,58 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// The init's place in a computer's root, and its descriptors there.
+// platform is how gVisor runs programs.
+const platform = "systrap"
+
+// The init's descriptors in a computer.
 const (
-	initFolder  = ".scriptorium"
-	initPath    = "/" + initFolder + "/init.py"
 	initWork    = 3
 	initControl = 4
+	initCode    = 5
 )
 
-// hostRoot is what the fallback root is made of: which of the host's folders are bound, which of its links are made
-// again, and the interpreter that runs the init.
-type hostRoot struct {
+// bootstrap is what the init's interpreter is told to do: run the code that comes in its pipe, compiled or not.
+const bootstrap = `import os
+with open(5, "rb") as f: b = f.read()
+if b[:1] == b"c":
+    import marshal
+    c = marshal.loads(b[1:])
+else:
+    n = 9 + int(b[1:9])
+    c = compile(b[9:n], "streams.py", "exec"), compile(b[n:], "init.py", "exec")
+_code = c
+exec(c[1])`
+
+// root is what the computers' read-only root is made of: an image, or, where there is none, the host's folders with programs and libraries.
+type root struct {
+	// Image is the path of an EROFS image, empty for the fallback. It has every mount point, and python3 in /usr/bin.
+	Image string
 	// Binds are the host's folders, shown read-only at the same path.
 	Binds []string
 	// Links are the host's links in /, as name and target ("/bin", "usr/bin").
 	Links map[string]string
-	// Python is the absolute path of the interpreter.
+	// Python is the absolute path of the interpreter that runs the init.
 	Python string
 }
 
+// findRoot is the root of an image, or the fallback where its path is empty.
+func findRoot(image string) (root, error) {
+	if image == "" {
+		return readHostRoot()
+	}
+	st, err := os.Stat(image)
+	if err != nil {
+		return root{}, fmt.Errorf("the computers' image: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return root{}, fmt.Errorf("the computers' image is no file: %s", image)
+	}
+	return root{Image: image, Python: "/usr/bin/python3"}, nil
+}
+
 // readHostRoot looks at the host's /; nothing of /etc, /root or /home is ever part of it.
-func readHostRoot(pythons ...string) (hostRoot, error) {
-	r := hostRoot{Binds: []string{"/usr"}, Links: map[string]string{}}
+func readHostRoot(pythons ...string) (root, error) {
+	r := root{Binds: []string{"/usr"}, Links: map[string]string{}}
 	for _, d := range []string{"/bin", "/lib", "/lib64", "/sbin"} {
 		st, err := os.Lstat(d)
 		switch {
@@ -55,8 +87,34 @@ func readHostRoot(pythons ...string) (hostRoot, error) {
 	return r, errNoPython
 }
 
+// make makes the folder that sandboxes get as their root: mount points, links, and what interpreters read as they start. With an image it
+// stays empty.
+func (r root) make(folder string) error {
+	if r.Image != "" {
+		return nil
+	}
+	for _, d := range append([]string{"proc", "dev", "sys", "etc", "workspace", "home", "tmp"}, r.Binds...) {
+		if err := os.MkdirAll(filepath.Join(folder, d), 0o755); err != nil {
+			return err
+		}
+	}
+	for name, target := range r.Links {
+		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	// Where Debian's interpreters look for what to do at their start.
+	for _, v := range r.versions() {
+		name := filepath.Join(folder, "etc", v, "sitecustomize.py")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(streamsSource), 0o444)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // versions are the interpreters of the root that look in /etc as they start, as "python3.11".
-func (r hostRoot) versions() (list []string) {
+func (r root) versions() (list []string) {
 	links, _ := filepath.Glob("/usr/lib/python3.*/sitecustomize.py")
 	for _, l := range links {
 		v := filepath.Base(filepath.Dir(l))
@@ -68,7 +126,7 @@ func (r hostRoot) versions() (list []string) {
 }
 
 // ociConfig is the sandbox's OCI configuration: a pure function, held by golden files.
-func ociConfig(s Spec, root hostRoot, rootfs, initFile string) *specs.Spec {
+func ociConfig(s Spec, r root, rootfs string) *specs.Spec {
 	caps := []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"}
 	limit := func(name string, v int64) specs.POSIXRlimit {
 		return specs.POSIXRlimit{Type: name, Soft: uint64(v), Hard: uint64(v)}
@@ -77,7 +135,7 @@ func ociConfig(s Spec, root hostRoot, rootfs, initFile string) *specs.Spec {
 		Version:  "1.0.0",
 		Hostname: "computer",
 		Process: &specs.Process{
-			Args: []string{root.Python, initFile},
+			Args: []string{r.Python, "-c", bootstrap},
 			// What the init's interpreter reads as it starts, so that programs that run in it find it as a new one.
 			Env:             []string{"PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "LANG=C.UTF-8", "TZ=UTC", "HOME=/nonexistent", "PATH=/usr/bin:/bin"},
 			Cwd:             "/",
@@ -94,8 +152,11 @@ func ociConfig(s Spec, root hostRoot, rootfs, initFile string) *specs.Spec {
 		Root:  &specs.Root{Path: rootfs, Readonly: true},
 		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{{Type: "pid"}, {Type: "network"}, {Type: "ipc"}, {Type: "uts"}, {Type: "mount"}}},
 	}
+	if r.Image != "" {
+		c.Annotations = map[string]string{"dev.gvisor.spec.rootfs.source": r.Image, "dev.gvisor.spec.rootfs.type": "erofs"}
+	}
 	c.Mounts = append(c.Mounts, specs.Mount{Destination: "/proc", Type: "proc", Source: "proc"})
-	for _, b := range root.Binds {
+	for _, b := range r.Binds {
 		c.Mounts = append(c.Mounts, specs.Mount{Destination: b, Type: "bind", Source: b, Options: []string{"ro", "rbind"}})
 	}
 	for _, t := range []struct {

@@ -15,16 +15,17 @@ var update = flag.Bool("update", false, "write the golden files")
 // The sandbox's configuration is held by golden files; see them for what a program can reach.
 func TestOCIConfig(t *testing.T) {
 	t.Parallel()
-	merged := hostRoot{Binds: []string{"/usr"}, Links: map[string]string{"/bin": "usr/bin", "/lib": "usr/lib"}, Python: "/usr/bin/python3"}
-	split := hostRoot{Binds: []string{"/usr", "/bin", "/lib", "/lib64"}, Python: "/usr/local/bin/python3"}
+	merged := root{Binds: []string{"/usr"}, Links: map[string]string{"/bin": "usr/bin", "/lib": "usr/lib"}, Python: "/usr/bin/python3"}
+	split := root{Binds: []string{"/usr", "/bin", "/lib", "/lib64"}, Python: "/usr/local/bin/python3"}
 	for name, c := range map[string]struct {
 		spec Spec
-		root hostRoot
+		root root
 	}{
 		"default": {Spec{ID: "run_1"}, merged},
 		"small":   {Spec{ID: "run_2", MemoryBytes: 128 << 20, WorkspaceBytes: 1 << 20, HomeBytes: 2 << 20, TmpBytes: 3 << 20, Processes: 8}, split},
+		"image":   {Spec{ID: "run_3"}, root{Image: "/srv/computer.erofs", Python: "/usr/bin/python3"}},
 	} {
-		got, err := json.MarshalIndent(ociConfig(c.spec.withDefaults(), c.root, "/state/s1/rootfs", initPath), "", "  ")
+		got, err := json.MarshalIndent(ociConfig(c.spec.withDefaults(), c.root, "/state/s1/rootfs"), "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,12 +20,13 @@ import (
 
 // Config says how a Process makes computers.
 type Config struct {
-	// Runsc is the path of the runsc binary. It is never looked up in PATH.
+	// Runsc is the path of the runsc binary that belongs to this build: gVisor's with the runner process in it (cmd/runsc). It is never
+	// looked up in PATH.
 	Runsc string
+	// Image is the path of the computers' image; empty is the fallback, this machine's own /usr, read-only.
+	Image string
 	// State is a folder for the runner's own state, made where it is missing: <data>/runner.
 	State string
-	// Command is what is executed as the runner process, to which its flags are added; nil is this binary with MainArg.
-	Command []string
 	// MaxComputers bounds the computers that are up at once; 0 is DefaultMaxComputers.
 	MaxComputers int
 	// Spares is how many computers of the default Spec wait, booted, to be taken by Start: one costs some 30 MiB and no
@@ -38,8 +39,10 @@ type Config struct {
 // DefaultMaxComputers is Config.MaxComputers' default.
 const DefaultMaxComputers = 64
 
-// checkTime bounds Check.
-const checkTime = 30 * time.Second
+const (
+	checkTime = 30 * time.Second // for Check
+	firstTime = 10 * time.Second // of it, for the runner process's first answer
+)
 
 // Process is the real Runner: the client of one runner process, which is started at the first need, and again at the
 // next need after it was lost.
@@ -66,12 +69,10 @@ func New(cfg Config) (*Process, error) {
 	if cfg.State, err = filepath.Abs(cfg.State); err != nil {
 		return nil, err
 	}
-	if cfg.Command == nil {
-		self, err := os.Executable()
-		if err != nil {
+	if cfg.Image != "" {
+		if cfg.Image, err = filepath.Abs(cfg.Image); err != nil {
 			return nil, err
 		}
-		cfg.Command = []string{self, MainArg}
 	}
 	if cfg.MaxComputers == 0 {
 		cfg.MaxComputers = DefaultMaxComputers
@@ -82,7 +83,7 @@ func New(cfg Config) (*Process, error) {
 	return &Process{cfg: cfg}, nil
 }
 
-// Check implements Runner. Before anything else the runner process removes what earlier starts left behind.
+// Check implements Runner. Before anything else it removes what earlier starts left behind.
 func (p *Process) Check(ctx context.Context) (*Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -90,16 +91,20 @@ func (p *Process) Check(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Clean up also where runsc is missing: hence only now.
-	if st, err := os.Stat(p.cfg.Runsc); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
-		return nil, fmt.Errorf("%w: there is no program runsc at %s", ErrNotConfigured, p.cfg.Runsc)
-	}
-	resp, err := l.ask(ctx, request{Op: opCheck})
+	first, stop := context.WithTimeout(ctx, firstTime)
+	defer stop()
+	resp, err := l.ask(first, request{Op: opCheck})
 	if err == nil {
 		err = resp.err()
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrLost), errors.Is(err, context.DeadlineExceeded):
+		_ = l.cmd.Process.Kill()
+		return nil, fmt.Errorf("%w: %s does not answer as Scriptorium's runsc does", ErrNotConfigured, p.cfg.Runsc)
+	case err != nil:
 		return nil, notConfigured(err)
+	case resp.Build != Build():
+		return nil, fmt.Errorf("%w: %s belongs to another build of Scriptorium: build both again", ErrNotConfigured, p.cfg.Runsc)
 	}
 	r := *resp.Report
 	if err := p.probe(ctx, &r); err != nil {
@@ -161,8 +166,10 @@ func (p *Process) probe(ctx context.Context, r *Report) error {
 		r.Runtimes = append(r.Runtimes, "node "+strings.TrimPrefix(v, "v"))
 	}
 	r.Runtimes = append(r.Runtimes, libc)
-	sum := sha256.Sum256([]byte(strings.Join(r.Runtimes, "\n")))
-	r.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	if r.Digest == "" {
+		sum := sha256.Sum256([]byte(strings.Join(r.Runtimes, "\n")))
+		r.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	}
 	return nil
 }
 
@@ -235,6 +242,12 @@ func (p *Process) connect() (*link, error) {
 			return p.link, nil
 		}
 	}
+	if err := sweepState(p.cfg.State); err != nil {
+		p.cfg.Log.Error("not everything that an earlier start left could be removed", "error", err)
+	}
+	if st, err := os.Stat(p.cfg.Runsc); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
+		return nil, fmt.Errorf("%w: there is no program runsc at %s", ErrNotConfigured, p.cfg.Runsc)
+	}
 	l, err := dial(p.cfg)
 	if err != nil {
 		p.cfg.Log.Error("the runner process could not be started", "error", err)
@@ -264,8 +277,9 @@ func dial(cfg Config) (*link, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	args := append(append([]string{}, cfg.Command[1:]...), "--runsc="+cfg.Runsc, "--state="+cfg.State, fmt.Sprintf("--computers=%d", cfg.MaxComputers), fmt.Sprintf("--spares=%d", cfg.Spares))
-	cmd := exec.Command(cfg.Command[0], args...)
+	rootless := os.Geteuid() != 0
+	cmd := exec.Command(cfg.Runsc, MainArg, "--image="+cfg.Image, "--state="+cfg.State, fmt.Sprintf("--rootless=%t", rootless),
+		fmt.Sprintf("--computers=%d", cfg.MaxComputers), fmt.Sprintf("--spares=%d", cfg.Spares))
 	cmd.Env = []string{}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
@@ -273,9 +287,14 @@ func dial(cfg Config) (*link, error) {
 	cmd.WaitDelay = time.Second
 	// A group of its own: what is typed at the server's terminal, or sent to its group, is the server's.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: orphanSignal}
+	if rootless { // gVisor needs to be root somewhere: in a user namespace whose only user is this one
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
 	l := &link{wire: w, cmd: cmd, gone: make(chan struct{}), exited: make(chan struct{}),
 		pending: map[uint64]chan response{}, computers: map[string]*computer{}}
-	if err := spawn(cmd, nil, func() { close(l.exited) }); err != nil {
+	if err := spawn(cmd, func() { close(l.exited) }); err != nil {
 		return nil, errors.Join(err, w.conn.Close())
 	}
 	go l.read()

@@ -129,10 +129,10 @@ func sweepFolder(folder string) error {
 	return os.RemoveAll(folder)
 }
 
-// mentions says whether a process's arguments are those of a sandbox of the folder.
+// mentions says whether a process's arguments are those of a sandbox of the start's folder, or of the bundle.
 func mentions(pid int, folder string) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return err == nil && bytes.Contains(b, []byte("--root="+filepath.Join(folder, "root")+"\x00"))
+	return err == nil && (bytes.Contains(b, []byte("--root="+filepath.Join(folder, "root")+"\x00")) || bytes.Contains(b, []byte("--bundle="+folder+"\x00")))
 }
 
 // processesOf are the processes of a start's sandboxes, on the host.

@@ -68,6 +68,7 @@ type response struct {
 	Removed   []string      `json:",omitempty"`
 	Result    *Result       `json:",omitempty"`
 	Report    *Report       `json:",omitempty"`
+	Build     string        `json:",omitempty"` // of the runner process
 	Processes []ProcessInfo `json:",omitempty"`
 }
 
