@@ -16,10 +16,12 @@ import (
 type computer struct {
 	link *link
 	spec Spec
-	turn chan struct{} // holds one: whoever does a call or changes files
-	once sync.Once
-	why  error // set before done is closed
-	done chan struct{}
+	// isolation is what all calls have in common; set before the computer is anyone's.
+	isolation *Isolation
+	turn      chan struct{} // holds one: whoever does a call or changes files
+	once      sync.Once
+	why       error // set before done is closed
+	done      chan struct{}
 }
 
 var _ Computer = (*computer)(nil)
@@ -171,14 +173,23 @@ func (c *computer) follow(ctx context.Context, call Call, sink Sink, pipes *pipe
 			pipes.hurry()
 		}
 	}
+	isolation := c.isolation.ofCall(call, resp.Remaining)
 	switch err := c.fault(resp, call.Files); {
 	case sinkErr != nil:
-		return Result{}, fmt.Errorf("%w: %w", ErrSink, sinkErr)
+		res := Result{Isolation: isolation}
+		if resp.Result != nil {
+			res = *resp.Result
+			res.Isolation = isolation
+		}
+		return res, fmt.Errorf("%w: %w", ErrSink, sinkErr)
+	case errors.Is(err, ErrLost) || errors.Is(err, ErrClosed):
+		return Result{Isolation: isolation}, err
 	case err != nil:
 		return Result{}, err
 	case resp.Result == nil:
-		return Result{}, ErrLost
+		return Result{Isolation: isolation}, ErrLost
 	}
+	resp.Result.Isolation = isolation
 	return *resp.Result, nil
 }
 

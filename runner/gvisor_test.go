@@ -180,8 +180,8 @@ for a in (("127.0.0.1", int(sys.argv[1])), ("1.1.1.1", 53), ("169.254.169.254", 
 func TestRootIsReadOnly(t *testing.T) {
 	t.Parallel()
 	c := newComputer(t, runner.Spec{})
-	res, out := runnertest.Run(t, c, runnertest.Python(`import os
-print([n for n in os.listdir("/etc") if not n.startswith("python3.")], os.path.exists("/root"), os.listdir("/home"), os.getuid(), os.getgid(), os.getgroups())
+	call := runnertest.Python(`import os, sys
+print([p for p in (sys.argv[1], "/etc/shadow", "/etc/machine-id", "/root/.profile") if os.path.exists(p)], os.listdir("/home"), os.getuid(), os.getgid(), os.getgroups())
 for p in ("/x", "/usr/x", "/etc/x", "/home/x", "/.scriptorium/init.py", "/proc/1/mem"):
     try:
         open(p, "w")
@@ -193,8 +193,10 @@ for f in (lambda: os.setuid(0), lambda: os.kill(1, 9), lambda: open("/proc/1/env
         print("could")
     except OSError: pass
 print(open("/proc/self/status").read().split("CapEff:")[1].split()[0])
-`))
-	if want := "[] False [] 1000 1000 []\n0000000000000000\n"; res.ExitCode != 0 || out.Stdout.String() != want {
+`)
+	call.Argv = append(call.Argv, t.TempDir())
+	res, out := runnertest.Run(t, c, call)
+	if want := "[] [] 1000 1000 []\n0000000000000000\n"; res.ExitCode != 0 || out.Stdout.String() != want {
 		t.Errorf("%+v %s%s", res, out.Stdout.String(), out.Stderr.String())
 	}
 }

@@ -49,6 +49,7 @@ func Main(args []string, engine func(EngineConfig) (Engine, error)) int {
 	}
 	f.Close()
 	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, spares: *spares, quit: make(chan struct{})}
+	h.report = sync.OnceValues(h.describe)
 	if err := h.open(engine, *image, *state, *rootless); err != nil {
 		h.broken = err
 		log.Error("no computer can be made", "error", err)
@@ -77,9 +78,10 @@ type host struct {
 	log       *slog.Logger
 	limit     int
 	sandboxes *sandboxes
-	held      *os.File // the lock of this start's folder
-	broken    error    // why no computer can be made
-	noCgroups error    // why there is no memory limit for a whole computer
+	held      *os.File               // the lock of this start's folder
+	broken    error                  // why no computer can be made
+	noCgroups error                  // why there is no memory limit for a whole computer
+	report    func() (Report, error) // describe, once
 	quit      chan struct{}
 	spares    int // computers that are to wait
 
@@ -200,19 +202,26 @@ func (h *host) handle(r request, files []*os.File) response {
 
 // check says what there is, without making a computer.
 func (h *host) check() response {
-	r := &Report{Gvisor: h.sandboxes.engine.Version(), Platform: platform, Fallback: h.sandboxes.root.Image == "", Rootless: h.sandboxes.rootless}
+	r, err := h.report()
+	if err != nil {
+		h.log.Error("the image cannot be read", "error", err)
+		return failed(faultNotConfigured, errors.New("the image cannot be read"))
+	}
+	return response{Report: &r, Build: Build()}
+}
+
+// describe says what computers are made of and how they are bounded, all but what is found by running something in one.
+func (h *host) describe() (Report, error) {
+	r := Report{Gvisor: h.sandboxes.engine.Version(), Platform: platform, Fallback: h.sandboxes.root.Image == "", Rootless: h.sandboxes.rootless}
 	r.MemoryLimit = "a cgroup for each computer, and an address space limit for each process"
 	if h.noCgroups != nil {
 		r.MemoryLimit = "a look at each computer ten times a second, and an address space limit for each process; no cgroup: " + h.noCgroups.Error()
 	}
+	var err error
 	if !r.Fallback {
-		var err error
-		if r.Digest, err = fileDigest(h.sandboxes.root.Image); err != nil {
-			h.log.Error("the image cannot be read", "error", err)
-			return failed(faultNotConfigured, errors.New("the image cannot be read"))
-		}
+		r.Digest, err = fileDigest(h.sandboxes.root.Image)
 	}
-	return response{Report: r, Build: Build()}
+	return r, err
 }
 
 // start makes a computer and waits for its init.
@@ -246,7 +255,11 @@ func (h *host) start(r request) response {
 		return failed(faultUnavailable, errors.New("the sandbox did not start"))
 	}
 	h.work.Go(h.fill)
-	return response{}
+	report, err := h.report()
+	if err != nil {
+		h.log.Error("the image cannot be read", "error", err)
+	}
+	return response{Isolation: h.sandboxes.isolationOf(spec, report)}
 }
 
 func (h *host) newHosted(spec Spec) *hosted {

@@ -343,13 +343,13 @@ func (e *execution) lost() response {
 	return response{Result: r, Removed: e.removed}
 }
 
-// result reads the init's word of the program's end: x<pid> <wait status> <cpu us> <max rss KiB> <left over>.
+// result reads the init's word of the program's end: x<pid> <wait status> <cpu us> <max rss KiB> <left over> <remaining>.
 func (e *execution) result(s string) response {
 	f := strings.Fields(strings.TrimPrefix(s, "x"))
-	if len(f) != 5 {
+	if len(f) != 6 {
 		return failed(faultLost, errors.New("the init said something else"))
 	}
-	var v [5]int64
+	var v [6]int64
 	for i := range f {
 		v[i], _ = strconv.ParseInt(f[i], 10, 64)
 	}
@@ -369,7 +369,7 @@ func (e *execution) result(s string) response {
 	if e.reason != "" {
 		r.Reason = e.reason
 	}
-	return response{Result: r, Removed: e.removed}
+	return response{Result: r, Removed: e.removed, Remaining: int(v[5])}
 }
 
 // fileFault reads e<index> <full> <message>.

@@ -8,7 +8,7 @@
 #   C<length>           payload stdin stdout stderr     changes of files, then a program
 #   P                                                   the init's compiled code
 #   answers: p<code>; n<pid> waiting (n0: the first one will be soon); r<path> removed; o<pid> done, or the program starts; e<index> <full> <message>
-# Descriptor 4 (control): t and k end the running program; x<pid> <status> <cpu us> <max rss KiB> <left over> tells its end.
+# Descriptor 4 (control): t and k end the running program; x<pid> <status> <cpu us> <max rss KiB> <left over> <remaining> tells its end.
 #
 # Capabilities: SETUID and SETGID to become the programs' user, KILL to end them, CHOWN to hand files over to it, and
 # DAC_OVERRIDE with FOWNER to remove what programs put in folders of their own where files have to go. A program has none.
@@ -464,6 +464,15 @@ def _sweep(total):
             left += status & 127 == 9
 
 
+def _remaining():
+    """How many processes there are beside this one: none, as the kernel says."""
+    try:
+        os.kill(-1, 0)
+    except ProcessLookupError:
+        return 0
+    return sum(n.isdigit() for n in os.listdir("/proc")) - 1
+
+
 _PYTHON = os.fsencode(sys.executable)
 _PYTHON_REAL = os.path.realpath(_PYTHON)
 _work = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, _WORK)
@@ -496,7 +505,7 @@ while _done is None:
         break
     _status, _total = _watch(_pid)
     _left = _sweep(_total)
-    _control.send(b"x%d %d %d %d %d" % (_pid, _status, _total[0] * 1e6, _total[1], _left))
+    _control.send(b"x%d %d %d %d %d %d" % (_pid, _status, _total[0] * 1e6, _total[1], _left, _remaining()))
     if _first:  # the first call's answer is on its way: it goes before the next process
         _wake_only.poll(20)
         _first = False

@@ -155,7 +155,8 @@ func ociConfig(s Spec, r root, rootfs string) *specs.Spec {
 	if r.Image != "" {
 		c.Annotations = map[string]string{"dev.gvisor.spec.rootfs.source": r.Image, "dev.gvisor.spec.rootfs.type": "erofs"}
 	}
-	c.Mounts = append(c.Mounts, specs.Mount{Destination: "/proc", Type: "proc", Source: "proc"})
+	c.Mounts = append(c.Mounts, specs.Mount{Destination: "/proc", Type: "proc", Source: "proc"},
+		specs.Mount{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"ro"}})
 	for _, b := range r.Binds {
 		c.Mounts = append(c.Mounts, specs.Mount{Destination: b, Type: "bind", Source: b, Options: []string{"ro", "rbind"}})
 	}

@@ -213,6 +213,12 @@ func (p *Process) start(ctx context.Context, spec Spec) (*computer, error) {
 		}
 		return nil, err
 	}
+	c.isolation = resp.Isolation
+	p.mu.Lock()
+	if p.report != nil && c.isolation != nil && c.isolation.ImageDigest == "" {
+		c.isolation.ImageDigest = p.report.Digest // of a fallback, which is found by looking inside
+	}
+	p.mu.Unlock()
 	return c, nil
 }
 

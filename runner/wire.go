@@ -69,6 +69,8 @@ type response struct {
 	Result    *Result       `json:",omitempty"`
 	Report    *Report       `json:",omitempty"`
 	Build     string        `json:",omitempty"` // of the runner process
+	Isolation *Isolation    `json:",omitempty"` // of a computer that was started
+	Remaining int           `json:",omitempty"` // processes of the call, when its end was told
 	Processes []ProcessInfo `json:",omitempty"`
 }
 

@@ -23,8 +23,10 @@ type config struct {
 	RedisURL         string
 	BlobURL          string
 	Runsc            string
+	Image            string
 	ComputerIdle     time.Duration
 	CallTimeoutLimit time.Duration
+	SpareComputers   int
 	Computers        int
 	QueuedCalls      int
 	AllowedOrigins   []string
@@ -45,9 +47,11 @@ func (c *config) define(f *flag.FlagSet) (origins *string) {
 	f.StringVar(&c.DatabaseURL, "database-url", "", "postgres://… `URL`; without it SQLite in the data folder")
 	f.StringVar(&c.RedisURL, "redis-url", "", "redis://… `URL` of the event bus, for several servers (needs --database-url); without it the bus inside this process")
 	f.StringVar(&c.BlobURL, "blob-url", "", "file:///… `URL` of a folder for blobs that all servers share; without it they are in PostgreSQL, or with SQLite in the data folder")
-	f.StringVar(&c.Runsc, "runsc", "", "`path` of gVisor's runsc (default: runsc beside this program)")
+	f.StringVar(&c.Runsc, "runsc", "", "`path` of the runsc that was built with this program (default: runsc beside it)")
+	f.StringVar(&c.Image, "image", "", "`path` of the computers' image, or \"host\" for this machine's own /usr, read-only (default: computer.erofs beside this program, host where there is none)")
 	f.DurationVar(&c.ComputerIdle, "computer-idle", 10*time.Minute, "how long a run's computer stays when nothing is called")
 	f.DurationVar(&c.CallTimeoutLimit, "call-timeout-limit", 10*time.Minute, "the longest time that a call may take, in whole seconds")
+	f.IntVar(&c.SpareComputers, "spare-computers", 2, "how many computers wait, booted, for runs and direct calls to take (each some 35 MiB); 0: each is made when it is needed")
 	f.IntVar(&c.Computers, "computers", 32, "how many computers this server has at once (each may use 512 MiB)")
 	f.IntVar(&c.QueuedCalls, "queued-calls", 1024, "how many calls may wait at this server; past that they are refused")
 	origins = f.String("allowed-origins", "", "comma-separated `origins` of browser pages on other hosts, such as https://app.example.org")
@@ -157,6 +161,9 @@ func (c *config) check() []error {
 	if c.Computers < 1 {
 		fail("--computers: must be at least 1")
 	}
+	if c.SpareComputers < 0 || c.SpareComputers > c.Computers {
+		fail("--spare-computers: must be from 0 to --computers")
+	}
 	if c.QueuedCalls < 1 {
 		fail("--queued-calls: must be at least 1")
 	}
@@ -168,7 +175,30 @@ func (c *config) check() []error {
 	return faults
 }
 
-// runsc answers the path of gVisor's runsc: the one given, or the one beside this program. It is never looked up in PATH.
+// imageHost is --image's word for computers made of this machine's own /usr.
+const imageHost = "host"
+
+// image answers the path of the computers' image, empty for this machine's own /usr. One that was named and is not there is an error of the computers,
+// never a reason to use something else.
+func (c *config) image() (string, error) {
+	switch c.Image {
+	case imageHost:
+		return "", nil
+	case "":
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		beside := filepath.Join(filepath.Dir(self), "computer.erofs")
+		if _, err := os.Stat(beside); errors.Is(err, os.ErrNotExist) {
+			return "", nil
+		}
+		return beside, nil
+	}
+	return filepath.Abs(c.Image)
+}
+
+// runsc answers the path of runsc: the one given, or the one beside this program. It is never looked up in PATH.
 func (c *config) runsc() (string, error) {
 	if c.Runsc != "" {
 		return filepath.Abs(c.Runsc)

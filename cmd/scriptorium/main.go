@@ -19,8 +19,6 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-
-	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
 // version is set by the linker.
@@ -64,9 +62,6 @@ func writeUsage(out io.Writer) {
 var errUsage = errors.New("usage")
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == runner.MainArg {
-		os.Exit(runner.Main(os.Args[2:]))
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	code := exitCode(err)

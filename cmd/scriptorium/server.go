@@ -236,7 +236,15 @@ func (s *server) runnerPart() lifecycle.Part {
 			if err != nil {
 				return err
 			}
-			s.runner, err = runner.New(runner.Config{Runsc: runsc, State: s.path("runner"), MaxComputers: s.config.Computers, Log: s.log})
+			image, err := s.config.image()
+			if err != nil {
+				return err
+			}
+			if image == "" {
+				s.log.Warn("computers are made of this machine's own /usr, read-only, not of an image (make image builds one)")
+			}
+			s.runner, err = runner.New(runner.Config{Runsc: runsc, Image: image, State: s.path("runner"), MaxComputers: s.config.Computers,
+				Spares: s.config.SpareComputers, Log: s.log})
 			return err
 		},
 		Stop: func(ctx context.Context) error { return s.runner.Close(ctx) },
