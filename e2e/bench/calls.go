@@ -19,7 +19,7 @@ const (
 
 // firstCall compares the first call of a run, from request to answer, with a bare `runsc run` of the same program on the same root.
 func (b *bench) firstCall(ctx context.Context) (rows []row, err error) {
-	bare, err := runner.NewBare(b.runsc, filepath.Join(b.folder, "hello"), hello)
+	bare, err := runner.NewBare(b.runsc, b.image, filepath.Join(b.folder, "hello"), hello)
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,7 @@ type bench struct {
 	server *client.Server
 	agents map[string]string // by program
 	runsc  string            // absolute path
+	image  string            // absolute path; empty where there is none, and computers are made of this machine's /usr
 	python string            // absolute path of the host's own
 	folder string            // for what bare sandboxes need
 }
@@ -78,6 +79,10 @@ func start(ctx context.Context, bin string) (*bench, error) {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%s is missing: run make build", path)
 		}
+	}
+	b.image = filepath.Join(filepath.Dir(b.runsc), "computer.erofs")
+	if _, err := os.Stat(b.image); err != nil {
+		b.image = ""
 	}
 	if b.python, err = hostPython(); err != nil {
 		return nil, err

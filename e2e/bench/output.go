@@ -159,7 +159,7 @@ func (f *flow) mib() (float64, error) {
 
 // stream compares bytes per second of a large output to a WebSocket's subscriber with `runsc run … | cat`, the best round of each.
 func (b *bench) stream(ctx context.Context) (rows []row, err error) {
-	bare, err := runner.NewBare(b.runsc, filepath.Join(b.folder, "flood"), flood)
+	bare, err := runner.NewBare(b.runsc, b.image, filepath.Join(b.folder, "flood"), flood)
 	if err != nil {
 		return nil, err
 	}
