@@ -190,6 +190,14 @@ func take[T any](to *T, given *bool, from *T) {
 	}
 }
 
+// byValue makes an argument that may be missing comparable.
+func byValue(n *int) any {
+	if n == nil {
+		return nil
+	}
+	return *n
+}
+
 // optional answers the id that may be missing.
 func optional(id *string) string {
 	if id == nil {

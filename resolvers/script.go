@@ -25,6 +25,14 @@ func (r *mutationResolver) AgentScriptClear(ctx context.Context, input script.Cl
 	return r.Scripts.Clear(ctx, input)
 }
 
+func (r *mutationResolver) AgentScriptRestore(ctx context.Context, input script.RestoreInput) (*script.RestorePayload, error) {
+	return r.Scripts.Restore(ctx, input)
+}
+
+func (r *mutationResolver) RecipeApply(ctx context.Context, input script.RecipeInput) (*script.RecipePayload, error) {
+	return r.Scripts.ApplyRecipe(ctx, input)
+}
+
 func (r *scriptResolver) Owner(ctx context.Context, obj *script.Script) (script.Owner, error) {
 	return load(ctx, obj, loadKey{field: "owner"}, func(s *script.Script) string { return s.AgentID }, r.Agents.KeptByIDs)
 }

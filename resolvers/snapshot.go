@@ -10,6 +10,7 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
 )
 
 func (r *snapshotResolver) Run(ctx context.Context, obj *run.Snapshot) (*run.Run, error) {
@@ -18,6 +19,18 @@ func (r *snapshotResolver) Run(ctx context.Context, obj *run.Snapshot) (*run.Run
 
 func (r *snapshotResolver) Entries(ctx context.Context, obj *run.Snapshot) ([]*run.SnapshotEntry, error) {
 	return load(ctx, obj, loadKey{field: "entries"}, func(s *run.Snapshot) string { return s.ID }, r.Runs.SnapshotEntries)
+}
+
+func (r *snapshotResolver) Differences(ctx context.Context, obj *run.Snapshot) ([]*run.SnapshotDifference, error) {
+	return load(ctx, obj, loadKey{field: "differences"}, func(s *run.Snapshot) string { return s.ID }, r.Runs.SnapshotDifferences)
+}
+
+func (r *snapshotDifferenceResolver) Taken(ctx context.Context, obj *run.SnapshotDifference) (*script.Version, error) {
+	return load(ctx, obj, loadKey{field: "taken"}, func(d *run.SnapshotDifference) string { return d.TakenID }, r.Scripts.VersionsByIDs)
+}
+
+func (r *snapshotDifferenceResolver) Live(ctx context.Context, obj *run.SnapshotDifference) (*script.Version, error) {
+	return load(ctx, obj, loadKey{field: "live"}, func(d *run.SnapshotDifference) string { return d.LiveID }, r.Scripts.VersionsByIDs)
 }
 
 func (r *snapshotEntryResolver) Source(ctx context.Context, obj *run.SnapshotEntry) (string, error) {
@@ -30,9 +43,14 @@ func (r *snapshotEntryResolver) Source(ctx context.Context, obj *run.SnapshotEnt
 
 func (r *Resolver) Snapshot() generated.SnapshotResolver { return &snapshotResolver{r} }
 
+func (r *Resolver) SnapshotDifference() generated.SnapshotDifferenceResolver {
+	return &snapshotDifferenceResolver{r}
+}
+
 func (r *Resolver) SnapshotEntry() generated.SnapshotEntryResolver { return &snapshotEntryResolver{r} }
 
 type (
-	snapshotResolver      struct{ *Resolver }
-	snapshotEntryResolver struct{ *Resolver }
+	snapshotResolver           struct{ *Resolver }
+	snapshotDifferenceResolver struct{ *Resolver }
+	snapshotEntryResolver      struct{ *Resolver }
 )

@@ -27,6 +27,12 @@ func (r *scriptVersionResolver) Script(ctx context.Context, obj *script.Version)
 	return load(ctx, obj, loadKey{field: "script"}, func(v *script.Version) string { return v.ScriptID }, r.Scripts.KeptByIDs)
 }
 
+func (r *scriptVersionResolver) Diff(ctx context.Context, obj *script.Version, from *int) (*string, error) {
+	return load(ctx, obj, loadKey{"diff", byValue(from)}, func(v *script.Version) string { return v.ID }, func(ctx context.Context, organizationID string, ids []string) (map[string]*string, error) {
+		return r.Scripts.Diffs(ctx, organizationID, ids, from)
+	})
+}
+
 func (r *scriptVersionResolver) Author(ctx context.Context, obj *script.Version) (call.Author, error) {
 	return loadAuthor(ctx, r.Resolver, obj, func(v *script.Version) change.Author { return v.Author })
 }

@@ -29,6 +29,9 @@ func TestStatementsDoNotGrow(t *testing.T) {
 				for i := range n {
 					s.save(t, s.operator, agent, fmt.Sprintf("script_%d", i), "print()")
 				}
+				for range n {
+					s.save(t, s.operator, agent, "script_0", "print()")
+				}
 				for i := range n - 1 {
 					s.save(t, s.operator, s.agent(t, s.operator, fmt.Sprint("agent ", i), 10), "one", "print()")
 				}
@@ -37,11 +40,16 @@ func TestStatementsDoNotGrow(t *testing.T) {
 					s.must(t, s.operator, `mutation($r: ID!) { toolCall(input: {run: $r, name: "nope"}) { call { id } userErrors { message } } }`,
 						map[string]any{"r": at[string](t, r, "runCreate", "run", "id")})
 				}
+				for i := range n {
+					s.save(t, s.operator, agent, fmt.Sprintf("script_%d", i), "print(2)")
+				}
 				for name, query := range map[string]string{
 					"scripts with their latest versions": `query($a: ID!) { agent(id: $a) { scripts(first: 100) { totalCount nodes { name latestVersion { number source author { ... on ApiKey { name } } } } } } }`,
 					"the same by edges":                  `query($a: ID!) { agent(id: $a) { scripts(first: 100) { edges { node { name latestVersion { number author { ... on ApiKey { name } } } owner { ... on Agent { name } } } } } } }`,
 					"agents with their scripts":          `query($a: ID!) { node(id: $a) { id } agents(first: 100) { totalCount nodes { name scripts(first: 1) { totalCount nodes { name latestVersion { number } } } script(name: "one") { id } } } }`,
 					"runs with their snapshots":          `{ runs(first: 100) { nodes { agent { name } tools { name } snapshot { entries { name source } } } } }`,
+					"versions with their diffs":          `query($a: ID!) { agent(id: $a) { script(name: "script_0") { versions(first: 100) { nodes { number source diff text: diff(from: 1) } } } } }`,
+					"snapshots beside the live scripts":  `{ runs(first: 100) { nodes { snapshot { differences { kind name taken { number } live { number description } } } } } }`,
 					"calls without a script":             `{ calls(first: 100) { nodes { text script { name } version { number } run { calls(first: 1) { nodes { text } } } author { name } } } }`,
 					"the change log":                     `query($a: ID!) { scriptChangeLog(agent: $a, first: 100) { edges { node { name script { name } version { number } agent { name } author { ... on ApiKey { name } } } } } }`,
 				} {

@@ -21,31 +21,33 @@ import (
 // idKinds says what kind of id each ID argument and ID input field of the schema takes. The walk fails for one that is not here, and
 // for a row here that the schema does not have.
 var idKinds = map[string][]id.Kind{
-	"node.id":                         {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change},
-	"nodes.ids":                       {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change},
-	"agent.id":                        {id.Agent},
-	"run.id":                          {id.Run},
-	"call.id":                         {id.Call},
-	"scriptChangeLog.agent":           {id.Agent},
-	"runs.agent":                      {id.Agent},
-	"calls.filter.run":                {id.Run},
-	"calls.filter.agent":              {id.Agent},
-	"calls.filter.script":             {id.Script},
-	"organizationCreate.input.parent": {id.Organization},
-	"keyCreate.input.organization":    {id.Organization},
-	"keyRevoke.input.key":             {id.Key},
-	"agentUpdate.input.agent":         {id.Agent},
-	"agentDelete.input.agent":         {id.Agent},
-	"agentScriptSave.input.agent":     {id.Agent},
-	"agentScriptDelete.input.agent":   {id.Agent},
-	"agentScriptClear.input.agent":    {id.Agent},
-	"runCreate.input.agent":           {id.Agent},
-	"runGenerationStart.input.run":    {id.Run},
-	"runFinish.input.run":             {id.Run},
-	"toolCall.input.run":              {id.Run},
-	"callCancel.input.call":           {id.Call},
-	"scriptChanges.agent":             {id.Agent},
-	"callOutput.call":                 {id.Call},
+	"node.id":                          {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change},
+	"nodes.ids":                        {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change},
+	"agent.id":                         {id.Agent},
+	"run.id":                           {id.Run},
+	"call.id":                          {id.Call},
+	"scriptChangeLog.agent":            {id.Agent},
+	"runs.agent":                       {id.Agent},
+	"calls.filter.run":                 {id.Run},
+	"calls.filter.agent":               {id.Agent},
+	"calls.filter.script":              {id.Script},
+	"organizationCreate.input.parent":  {id.Organization},
+	"keyCreate.input.organization":     {id.Organization},
+	"keyRevoke.input.key":              {id.Key},
+	"agentUpdate.input.agent":          {id.Agent},
+	"agentDelete.input.agent":          {id.Agent},
+	"agentScriptSave.input.agent":      {id.Agent},
+	"agentScriptDelete.input.agent":    {id.Agent},
+	"agentScriptClear.input.agent":     {id.Agent},
+	"agentScriptRestore.input.version": {id.Version},
+	"recipeApply.input.agent":          {id.Agent},
+	"runCreate.input.agent":            {id.Agent},
+	"runGenerationStart.input.run":     {id.Run},
+	"runFinish.input.run":              {id.Run},
+	"toolCall.input.run":               {id.Run},
+	"callCancel.input.call":            {id.Call},
+	"scriptChanges.agent":              {id.Agent},
+	"callOutput.call":                  {id.Call},
 }
 
 // noIDs are the root fields that take no id at all.
@@ -105,6 +107,9 @@ func fill(t *testing.T, s *ast.Schema, path string, typ *ast.Type, to string, va
 			if (f.Type.NonNull && f.DefaultValue == nil) || to == p || strings.HasPrefix(to, p+".") {
 				out[f.Name] = fill(t, s, p, f.Type, to, value)
 			}
+		}
+		if typ.Elem != nil {
+			return []any{out}
 		}
 		return out
 	}

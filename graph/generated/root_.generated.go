@@ -40,6 +40,7 @@ type ResolverRoot interface {
 	ScriptChange() ScriptChangeResolver
 	ScriptVersion() ScriptVersionResolver
 	Snapshot() SnapshotResolver
+	SnapshotDifference() SnapshotDifferenceResolver
 	SnapshotEntry() SnapshotEntryResolver
 	Subscription() SubscriptionResolver
 	Tool() ToolResolver
@@ -93,6 +94,14 @@ type ComplexityRoot struct {
 	AgentScriptDeletePayload struct {
 		DeletedID  func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	AgentScriptRestorePayload struct {
+		Created     func(childComplexity int) int
+		Script      func(childComplexity int) int
+		TakesEffect func(childComplexity int) int
+		UserErrors  func(childComplexity int) int
+		Version     func(childComplexity int) int
 	}
 
 	AgentScriptSavePayload struct {
@@ -251,12 +260,14 @@ type ComplexityRoot struct {
 		AgentDelete        func(childComplexity int, input agent.DeleteInput) int
 		AgentScriptClear   func(childComplexity int, input script.ClearInput) int
 		AgentScriptDelete  func(childComplexity int, input script.DeleteInput) int
+		AgentScriptRestore func(childComplexity int, input script.RestoreInput) int
 		AgentScriptSave    func(childComplexity int, input script.SaveInput) int
 		AgentUpdate        func(childComplexity int, input agent.UpdateInput) int
 		CallCancel         func(childComplexity int, input call.CancelInput) int
 		KeyCreate          func(childComplexity int, input key.CreateInput) int
 		KeyRevoke          func(childComplexity int, input key.RevokeInput) int
 		OrganizationCreate func(childComplexity int, input organization.CreateInput) int
+		RecipeApply        func(childComplexity int, input script.RecipeInput) int
 		RunCreate          func(childComplexity int, input run.CreateInput) int
 		RunFinish          func(childComplexity int, input run.FinishInput) int
 		RunGenerationStart func(childComplexity int, input run.GenerationStartInput) int
@@ -326,6 +337,11 @@ type ComplexityRoot struct {
 		Runs            func(childComplexity int, first *int, after *string, last *int, before *string, agent *string) int
 		ScriptChangeLog func(childComplexity int, agent *string, first *int, after *string, last *int, before *string) int
 		Viewer          func(childComplexity int) int
+	}
+
+	RecipeApplyPayload struct {
+		Scripts    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	Run struct {
@@ -436,6 +452,7 @@ type ComplexityRoot struct {
 		Author           func(childComplexity int) int
 		CreatedAt        func(childComplexity int) int
 		Description      func(childComplexity int) int
+		Diff             func(childComplexity int, from *int) int
 		Entrypoint       func(childComplexity int) int
 		FreshInterpreter func(childComplexity int) int
 		ID               func(childComplexity int) int
@@ -462,10 +479,18 @@ type ComplexityRoot struct {
 	}
 
 	Snapshot struct {
-		CreatedAt func(childComplexity int) int
-		Entries   func(childComplexity int) int
-		ID        func(childComplexity int) int
-		Run       func(childComplexity int) int
+		CreatedAt   func(childComplexity int) int
+		Differences func(childComplexity int) int
+		Entries     func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Run         func(childComplexity int) int
+	}
+
+	SnapshotDifference struct {
+		Kind  func(childComplexity int) int
+		Live  func(childComplexity int) int
+		Name  func(childComplexity int) int
+		Taken func(childComplexity int) int
 	}
 
 	SnapshotEntry struct {
@@ -705,6 +730,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AgentScriptDeletePayload.UserErrors(childComplexity), true
+
+	case "AgentScriptRestorePayload.created":
+		if e.ComplexityRoot.AgentScriptRestorePayload.Created == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentScriptRestorePayload.Created(childComplexity), true
+	case "AgentScriptRestorePayload.script":
+		if e.ComplexityRoot.AgentScriptRestorePayload.Script == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentScriptRestorePayload.Script(childComplexity), true
+	case "AgentScriptRestorePayload.takesEffect":
+		if e.ComplexityRoot.AgentScriptRestorePayload.TakesEffect == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentScriptRestorePayload.TakesEffect(childComplexity), true
+	case "AgentScriptRestorePayload.userErrors":
+		if e.ComplexityRoot.AgentScriptRestorePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentScriptRestorePayload.UserErrors(childComplexity), true
+	case "AgentScriptRestorePayload.version":
+		if e.ComplexityRoot.AgentScriptRestorePayload.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentScriptRestorePayload.Version(childComplexity), true
 
 	case "AgentScriptSavePayload.created":
 		if e.ComplexityRoot.AgentScriptSavePayload.Created == nil {
@@ -1350,6 +1406,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AgentScriptDelete(childComplexity, args["input"].(script.DeleteInput)), true
+	case "Mutation.agentScriptRestore":
+		if e.ComplexityRoot.Mutation.AgentScriptRestore == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_agentScriptRestore_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AgentScriptRestore(childComplexity, args["input"].(script.RestoreInput)), true
 	case "Mutation.agentScriptSave":
 		if e.ComplexityRoot.Mutation.AgentScriptSave == nil {
 			break
@@ -1416,6 +1483,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.OrganizationCreate(childComplexity, args["input"].(organization.CreateInput)), true
+	case "Mutation.recipeApply":
+		if e.ComplexityRoot.Mutation.RecipeApply == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_recipeApply_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RecipeApply(childComplexity, args["input"].(script.RecipeInput)), true
 	case "Mutation.runCreate":
 		if e.ComplexityRoot.Mutation.RunCreate == nil {
 			break
@@ -1760,6 +1838,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+
+	case "RecipeApplyPayload.scripts":
+		if e.ComplexityRoot.RecipeApplyPayload.Scripts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RecipeApplyPayload.Scripts(childComplexity), true
+	case "RecipeApplyPayload.userErrors":
+		if e.ComplexityRoot.RecipeApplyPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RecipeApplyPayload.UserErrors(childComplexity), true
 
 	case "Run.agent":
 		if e.ComplexityRoot.Run.Agent == nil {
@@ -2180,6 +2271,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ScriptVersion.Description(childComplexity), true
+	case "ScriptVersion.diff":
+		if e.ComplexityRoot.ScriptVersion.Diff == nil {
+			break
+		}
+
+		args, err := ec.field_ScriptVersion_diff_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.ScriptVersion.Diff(childComplexity, args["from"].(*int)), true
 	case "ScriptVersion.entrypoint":
 		if e.ComplexityRoot.ScriptVersion.Entrypoint == nil {
 			break
@@ -2291,6 +2393,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Snapshot.CreatedAt(childComplexity), true
+	case "Snapshot.differences":
+		if e.ComplexityRoot.Snapshot.Differences == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Snapshot.Differences(childComplexity), true
 	case "Snapshot.entries":
 		if e.ComplexityRoot.Snapshot.Entries == nil {
 			break
@@ -2309,6 +2417,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Snapshot.Run(childComplexity), true
+
+	case "SnapshotDifference.kind":
+		if e.ComplexityRoot.SnapshotDifference.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SnapshotDifference.Kind(childComplexity), true
+	case "SnapshotDifference.live":
+		if e.ComplexityRoot.SnapshotDifference.Live == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SnapshotDifference.Live(childComplexity), true
+	case "SnapshotDifference.name":
+		if e.ComplexityRoot.SnapshotDifference.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SnapshotDifference.Name(childComplexity), true
+	case "SnapshotDifference.taken":
+		if e.ComplexityRoot.SnapshotDifference.Taken == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SnapshotDifference.Taken(childComplexity), true
 
 	case "SnapshotEntry.description":
 		if e.ComplexityRoot.SnapshotEntry.Description == nil {
@@ -2495,6 +2628,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AgentDeleteInput", ec.unmarshalInputAgentDeleteInput),
 			graphql.NewInputUnmarshaler("AgentScriptClearInput", ec.unmarshalInputAgentScriptClearInput),
 			graphql.NewInputUnmarshaler("AgentScriptDeleteInput", ec.unmarshalInputAgentScriptDeleteInput),
+			graphql.NewInputUnmarshaler("AgentScriptRestoreInput", ec.unmarshalInputAgentScriptRestoreInput),
 			graphql.NewInputUnmarshaler("AgentScriptSaveInput", ec.unmarshalInputAgentScriptSaveInput),
 			graphql.NewInputUnmarshaler("AgentUpdateInput", ec.unmarshalInputAgentUpdateInput),
 			graphql.NewInputUnmarshaler("CallCancelInput", ec.unmarshalInputCallCancelInput),
@@ -2502,6 +2636,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("KeyCreateInput", ec.unmarshalInputKeyCreateInput),
 			graphql.NewInputUnmarshaler("KeyRevokeInput", ec.unmarshalInputKeyRevokeInput),
 			graphql.NewInputUnmarshaler("OrganizationCreateInput", ec.unmarshalInputOrganizationCreateInput),
+			graphql.NewInputUnmarshaler("RecipeApplyInput", ec.unmarshalInputRecipeApplyInput),
+			graphql.NewInputUnmarshaler("RecipeScriptInput", ec.unmarshalInputRecipeScriptInput),
 			graphql.NewInputUnmarshaler("RunCreateInput", ec.unmarshalInputRunCreateInput),
 			graphql.NewInputUnmarshaler("RunFinishInput", ec.unmarshalInputRunFinishInput),
 			graphql.NewInputUnmarshaler("RunGenerationStartInput", ec.unmarshalInputRunGenerationStartInput),
@@ -2644,7 +2780,7 @@ type Agent implements Node {
   id: ID!
   "A name for people."
   name: String!
-  "Whether its runs are offered tools; off: a new run has none, neither ` + "`" + `script_run` + "`" + ` nor scripts of its own name. Default true. Rule: S1-switch."
+  "Whether its runs are offered tools; off: a new run has none, neither the five script tools nor scripts of its own name. Default true. Rules: S1-switch, S1-five."
   scripting: Boolean!
   "How many scripts it may keep: 1 to 1,000, 10 by default. Lowering it below their number only blocks new names. Rules: S1-cap, S1-caplow."
   maxScripts: Int!
@@ -2827,6 +2963,11 @@ extend type Mutation {
   is REFUSED: the tool or script_run's script (UNKNOWN_TOOL), a key without COMPUTER (DENIED), the arguments
   (INVALID_ARGUMENTS), no computers here (NOT_CONFIGURED), none for this call (COMPUTER_UNAVAILABLE). Where the server stops
   before the call has run: the top-level error UNAVAILABLE. Rules: S1-run, S2-fixed.
+
+  ` + "`" + `script_create` + "`" + `, ` + "`" + `script_list` + "`" + `, ` + "`" + `script_read` + "`" + ` and ` + "`" + `script_delete` + "`" + ` read and write the agent's scripts at once: they need no computer and no
+  COMPUTER, wait for no other call, and are answered with their end, whatever ` + "`" + `wait` + "`" + ` says. What they do and their call are written together,
+  with the call as author. One that is refused, as agentScriptSave would be, has FAILED, without an errorCode: ` + "`" + `text` + "`" + ` says why, a line a
+  rule broken. Rules: S1-five, S1-author, S1-listlive.
   """
   toolCall(
     "What to call."
@@ -2860,9 +3001,9 @@ enum CallStatus {
   QUEUED
   "Its program runs."
   RUNNING
-  "Exit code 0."
+  "Exit code 0; or ` + "`" + `script_create` + "`" + `, ` + "`" + `script_list` + "`" + `, ` + "`" + `script_read` + "`" + ` or ` + "`" + `script_delete` + "`" + ` has done its work."
   SUCCEEDED
-  "Another exit code, or a signal; or it used too much memory (OUT_OF_MEMORY), or a package could not be installed (INSTALL_FAILED)."
+  "Another exit code, or a signal; or it used too much memory (OUT_OF_MEMORY), or a package could not be installed (INSTALL_FAILED). Or one of the four tools that need no computer was refused: text says why."
   FAILED
   "Stopped at its time limit."
   TIMED_OUT
@@ -2916,9 +3057,9 @@ type Call implements Node {
   run: Run @goField(forceResolver: true)
   "The name that was called."
   tool: String!
-  "The script that it ran; null where none was found, and where it was deleted since."
+  "The script that it ran, or that ` + "`" + `script_create` + "`" + ` wrote or ` + "`" + `script_read` + "`" + ` read; null where there was none, and where it was deleted since. Rule: S1-chip."
   script: Script @goField(forceResolver: true)
-  "The version that it ran; null where none was found."
+  "The version that it ran, wrote or read; null where there was none."
   version: ScriptVersion @goField(forceResolver: true)
   "The arguments as they came; ` + "`" + `{}` + "`" + ` where there were none."
   arguments: JSON!
@@ -2926,9 +3067,9 @@ type Call implements Node {
   status: CallStatus!
   "Why it did not come back on its own terms; null otherwise."
   errorCode: CallErrorCode
-  "Exactly what the model reads: exit code and both outputs, cut at 32 KiB together, or a fixed sentence. Empty until the end. Rules: S2-cut, S2-fixed."
+  "Exactly what the model reads: exit code and both outputs, cut at 32 KiB together, or a fixed sentence, or what one of the four tools that need no computer has to say. Empty until the end. Rules: S2-cut, S2-fixed."
   text: String!
-  "The exit code; 128 and the signal's number where a signal ended it. Null until the end, where nothing ran, and where the call was stopped or lost (every errorCode but INSTALL_FAILED)."
+  "The exit code; 128 and the signal's number where a signal ended it. Null where no program was to run, until the end, where nothing ran, and where the call was stopped or lost (every errorCode but INSTALL_FAILED)."
   exitCode: Int
   "The signal that ended it, such as ` + "`" + `SIGKILL` + "`" + `; null otherwise, also where the call was stopped: its errorCode says why."
   signal: String
@@ -2944,7 +3085,7 @@ type Call implements Node {
   author: ApiKey! @goField(forceResolver: true)
   "When it was accepted."
   queuedAt: Time!
-  "When its program was started; null where it was not."
+  "When its program was started; null where none was."
   startedAt: Time
   "When it ended; null until then."
   finishedAt: Time
@@ -3131,7 +3272,7 @@ input ToolCallInput {
   very bytes. Rules: S1-stdin, S1-argstr, S1-env, S2-check.
   """
   arguments: JSON
-  "The number of the version that the run has of this tool (Tool.version): another one, or any for script_run, is NOT_FOUND. Left out: not checked."
+  "The number of the version that the run has of this tool (Tool.version): another one, or any for one of the system's five tools, is NOT_FOUND. Left out: not checked."
   version: Int
   "True: answered when the call has ended. False: answered at once; follow it with callOutput. A client that goes away does not cancel the call."
   wait: Boolean = true
@@ -3940,6 +4081,22 @@ type StreamGap {
     "The agent."
     input: AgentScriptClearInput!
   ): AgentScriptClearPayload!
+  """
+  Saves again what an earlier version of an agent's script held: as the next version of the script that has its name now, or, where
+  that was deleted, as a new script, under the rules for one. Needs TOOLING. Rules: S1-hist, S2-immut.
+  """
+  agentScriptRestore(
+    "The version to restore."
+    input: AgentScriptRestoreInput!
+  ): AgentScriptRestorePayload!
+  """
+  Saves several scripts of an agent, each as agentScriptSave does: all of them, or none. Each is a change of its own, in the order
+  of the input. Needs TOOLING. Rules: S1-recipe, S1-cap.
+  """
+  recipeApply(
+    "The scripts."
+    input: RecipeApplyInput!
+  ): RecipeApplyPayload!
 }
 
 """
@@ -4108,6 +4265,72 @@ type AgentScriptClearPayload {
   "Why it was refused: NOT_FOUND. Empty on success."
   userErrors: [UserError!]!
 }
+
+"""
+Input of agentScriptRestore.
+"""
+input AgentScriptRestoreInput {
+  "ver_… A version of an agent's script, also of a deleted one."
+  version: ID!
+  "The number of the version that this one replaces; 0: there must be no script of this name. Any other state: VERSION_CONFLICT; negative: INVALID. Left out: not checked."
+  expectedVersion: Int
+  "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same version; another input: IDEMPOTENCY_MISMATCH."
+  idempotencyKey: String
+}
+
+"""
+Answer of agentScriptRestore.
+"""
+type AgentScriptRestorePayload {
+  "The script; null where refused."
+  script: Script
+  "The version that was written, with the description, parameters and source of the one restored; null where refused."
+  version: ScriptVersion
+  "True where the script had been deleted and is a new one, false where it was replaced; null where refused."
+  created: Boolean
+  "From when it counts; null where refused. Rule: S1-editnext."
+  takesEffect: TakesEffect
+  "Why it was refused: NOT_FOUND (the version, or its agent was deleted), INVALID, NAME_TAKEN, CAP_REACHED, VERSION_CONFLICT, IDEMPOTENCY_MISMATCH. Empty on success."
+  userErrors: [UserError!]!
+}
+
+"""
+Input of recipeApply.
+"""
+input RecipeApplyInput {
+  "The agent that keeps them."
+  agent: ID!
+  "1 to 1,000 scripts, none of one name with another. Together they may not pass the agent's cap: CAP_REACHED at ` + "`" + `input.scripts` + "`" + `; those that replace one do not count."
+  scripts: [RecipeScriptInput!]!
+  "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same scripts; another input: IDEMPOTENCY_MISMATCH."
+  idempotencyKey: String
+}
+
+"""
+A script of a recipe, under the rules of agentScriptSave; the path names the one at fault: ` + "`" + `input.scripts.3.name` + "`" + `.
+"""
+input RecipeScriptInput {
+  "` + "`" + `^[a-z][a-z0-9_-]{0,62}$` + "`" + `, the whole string, and not a reserved name. Rules: S1-name, S1-reserved."
+  name: String!
+  "What it is for: not blank, at most 400 characters, no U+0000. Rule: S1-desc."
+  description: String!
+  "Python, at most 1,000,000 bytes of UTF-8 (else TOO_LARGE), not only white space, no U+0000. Rules: S1-src, S1-lang."
+  source: String!
+  "JSON Schema of its arguments; null or left out: it takes any object and is no tool of its own. Rule: S1-params."
+  parameters: JSON
+  "Whether each call of it gets an interpreter started for it alone, as in agentScriptSave; null or left out: false."
+  freshInterpreter: Boolean
+}
+
+"""
+Answer of recipeApply.
+"""
+type RecipeApplyPayload {
+  "The scripts, in the order of the input; null where refused."
+  scripts: [Script!]
+  "Why it was refused: NOT_FOUND, INVALID, TOO_LARGE, NAME_RESERVED, NAME_TAKEN, CAP_REACHED, SCHEMA_INVALID, IDEMPOTENCY_MISMATCH. Empty on success."
+  userErrors: [UserError!]!
+}
 `, BuiltIn: false},
 	{Name: "../../schema/snapshot.graphql", Input: `"""
 The scripts of an agent as they were when a run was created. A script that is deleted leaves the snapshots of open runs. Rules: S1-snap, S1-delnow.
@@ -4119,6 +4342,11 @@ type Snapshot implements Node {
   run: Run! @goField(forceResolver: true)
   "One for each script, by name; none in a run without an agent."
   entries: [SnapshotEntry!]! @goField(forceResolver: true)
+  """
+  Where it and the agent's scripts as they are now differ, by name; none in a run without an agent. A script deleted while the run was open
+  has left the snapshot, and is no difference. Rules: S1-listlive, S1-editnext, S1-newlive.
+  """
+  differences: [SnapshotDifference!]! @goField(forceResolver: true)
   "When it was taken."
   createdAt: Time!
 }
@@ -4142,6 +4370,32 @@ type SnapshotEntry {
   "SHA-256 of the source in UTF-8, in lower-case hex. Rule: S1-src."
   sourceHash: String!
 }
+
+"""
+How the agent's scripts, as they are now, differ from a snapshot at one name.
+"""
+enum SnapshotDifferenceKind {
+  "Created since: ` + "`" + `script_run` + "`" + ` runs it, and it is a tool of its own from the next run on. Rule: S1-newlive."
+  ADDED
+  "Replaced since: the run goes on with the version that it took. Rule: S1-editnext."
+  CHANGED
+  "Deleted since the run finished."
+  REMOVED
+}
+
+"""
+A name at which a snapshot and the agent's scripts, as they are now, differ.
+"""
+type SnapshotDifference {
+  "How they differ."
+  kind: SnapshotDifferenceKind!
+  "The script's name."
+  name: String!
+  "The version that the snapshot has; null where ADDED."
+  taken: ScriptVersion @goField(forceResolver: true)
+  "The latest version of the script that has the name now; null where REMOVED."
+  live: ScriptVersion @goField(forceResolver: true)
+}
 `, BuiltIn: false},
 	{Name: "../../schema/tool.graphql", Input: `"""
 How kinds of model APIs want a tool to be described.
@@ -4156,7 +4410,8 @@ enum ToolFormat {
 }
 
 """
-A tool as the model sees it: never the code. In a run these are ` + "`" + `script_run` + "`" + ` and, under its own name, every script with parameters. Rules: S1-run, S1-owntool, S2-hidden.
+A tool as the model sees it: never the code. In a run these are ` + "`" + `script_create` + "`" + `, ` + "`" + `script_list` + "`" + `, ` + "`" + `script_read` + "`" + `, ` + "`" + `script_run` + "`" + `, ` + "`" + `script_delete` + "`" + ` and, under its
+own name, every script with parameters. Rules: S1-five, S1-run, S1-owntool, S2-hidden.
 """
 type Tool {
   "The name that toolCall takes."
@@ -4165,7 +4420,7 @@ type Tool {
   description: String!
   "JSON Schema of its arguments. For ` + "`" + `script_run` + "`" + `: the parameters of the script that it names hold for its member ` + "`" + `arguments` + "`" + `."
   parameters: JSON!
-  "The number of the script version behind it; null for ` + "`" + `script_run` + "`" + `."
+  "The number of the script version behind it; null for the five of the system."
   version: Int
   "The description to hand to a model API."
   definition(
@@ -4206,6 +4461,15 @@ type ScriptVersion implements Node {
   source: String
   "SHA-256 of the source in UTF-8, in lower-case hex. Rule: S1-src."
   sourceHash: String!
+  """
+  How its source differs from that of another version of the script: a unified diff with three lines of context, empty where they are the
+  same; null where there is no such version. Sources that differ in more than some hundred places get a correct diff that need not be
+  the shortest. Sources count as for ` + "`" + `source` + "`" + `. Rule: S1-hist.
+  """
+  diff(
+    "The number of the version to begin from; left out: the one before; 0: nothing."
+    from: Int
+  ): String @goField(forceResolver: true)
   "How long a call of it may run, in seconds: 120 for an agent's script. The key's and the deployment's limits count too. Rules: S1-timeout, S2-mintime."
   timeoutSeconds: Int!
   """
@@ -4357,6 +4621,22 @@ func (ec *executionContext) childFields_AgentScriptDeletePayload(ctx context.Con
 		return ec.fieldContext_AgentScriptDeletePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AgentScriptDeletePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentScriptRestorePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "script":
+		return ec.fieldContext_AgentScriptRestorePayload_script(ctx, field)
+	case "version":
+		return ec.fieldContext_AgentScriptRestorePayload_version(ctx, field)
+	case "created":
+		return ec.fieldContext_AgentScriptRestorePayload_created(ctx, field)
+	case "takesEffect":
+		return ec.fieldContext_AgentScriptRestorePayload_takesEffect(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AgentScriptRestorePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentScriptRestorePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_AgentScriptSavePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4679,6 +4959,16 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_RecipeApplyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "scripts":
+		return ec.fieldContext_RecipeApplyPayload_scripts(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RecipeApplyPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RecipeApplyPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Run(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -4881,6 +5171,8 @@ func (ec *executionContext) childFields_ScriptVersion(ctx context.Context, field
 		return ec.fieldContext_ScriptVersion_source(ctx, field)
 	case "sourceHash":
 		return ec.fieldContext_ScriptVersion_sourceHash(ctx, field)
+	case "diff":
+		return ec.fieldContext_ScriptVersion_diff(ctx, field)
 	case "timeoutSeconds":
 		return ec.fieldContext_ScriptVersion_timeoutSeconds(ctx, field)
 	case "freshInterpreter":
@@ -4927,10 +5219,26 @@ func (ec *executionContext) childFields_Snapshot(ctx context.Context, field grap
 		return ec.fieldContext_Snapshot_run(ctx, field)
 	case "entries":
 		return ec.fieldContext_Snapshot_entries(ctx, field)
+	case "differences":
+		return ec.fieldContext_Snapshot_differences(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Snapshot_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Snapshot", field.Name)
+}
+
+func (ec *executionContext) childFields_SnapshotDifference(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_SnapshotDifference_kind(ctx, field)
+	case "name":
+		return ec.fieldContext_SnapshotDifference_name(ctx, field)
+	case "taken":
+		return ec.fieldContext_SnapshotDifference_taken(ctx, field)
+	case "live":
+		return ec.fieldContext_SnapshotDifference_live(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SnapshotDifference", field.Name)
 }
 
 func (ec *executionContext) childFields_SnapshotEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

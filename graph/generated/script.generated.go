@@ -201,6 +201,148 @@ func (ec *executionContext) fieldContext_AgentScriptDeletePayload_userErrors(_ c
 	return fc, nil
 }
 
+func (ec *executionContext) _AgentScriptRestorePayload_script(ctx context.Context, field graphql.CollectedField, obj *script.RestorePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentScriptRestorePayload_script(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Script, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Script) graphql.Marshaler {
+			return ec.marshalOScript2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScript(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentScriptRestorePayload_script(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AgentScriptRestorePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Script(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AgentScriptRestorePayload_version(ctx context.Context, field graphql.CollectedField, obj *script.RestorePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentScriptRestorePayload_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Version) graphql.Marshaler {
+			return ec.marshalOScriptVersion2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersion(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentScriptRestorePayload_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AgentScriptRestorePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptVersion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AgentScriptRestorePayload_created(ctx context.Context, field graphql.CollectedField, obj *script.RestorePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentScriptRestorePayload_created(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Created, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentScriptRestorePayload_created(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentScriptRestorePayload", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _AgentScriptRestorePayload_takesEffect(ctx context.Context, field graphql.CollectedField, obj *script.RestorePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentScriptRestorePayload_takesEffect(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TakesEffect, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.TakesEffect) graphql.Marshaler {
+			return ec.marshalOTakesEffect2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐTakesEffect(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentScriptRestorePayload_takesEffect(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentScriptRestorePayload", field, false, false, "TakesEffect")
+}
+
+func (ec *executionContext) _AgentScriptRestorePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *script.RestorePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentScriptRestorePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentScriptRestorePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AgentScriptRestorePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _AgentScriptSavePayload_script(ctx context.Context, field graphql.CollectedField, obj *script.SavePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -333,6 +475,70 @@ func (ec *executionContext) _AgentScriptSavePayload_userErrors(ctx context.Conte
 func (ec *executionContext) fieldContext_AgentScriptSavePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "AgentScriptSavePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RecipeApplyPayload_scripts(ctx context.Context, field graphql.CollectedField, obj *script.RecipePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecipeApplyPayload_scripts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scripts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*script.Script) graphql.Marshaler {
+			return ec.marshalOScript2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScriptᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RecipeApplyPayload_scripts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RecipeApplyPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Script(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RecipeApplyPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *script.RecipePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecipeApplyPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RecipeApplyPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RecipeApplyPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -916,6 +1122,62 @@ func UnmarshalAgentScriptDeleteInput(ctx context.Context, raw any) (script.Delet
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputAgentScriptRestoreInput(ctx context.Context, obj any) (script.RestoreInput, error) {
+	var it script.RestoreInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"version", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "version":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("version"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Version = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalAgentScriptRestoreInput unmarshals raw into the AgentScriptRestoreInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalAgentScriptRestoreInput(ctx context.Context, raw any) (script.RestoreInput, error) {
+	var out script.RestoreInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "AgentScriptRestoreInput", raw, &out)
+	return out, err
+}
+
 func (ec *executionContext) unmarshalInputAgentScriptSaveInput(ctx context.Context, obj any) (script.SaveInput, error) {
 	var it script.SaveInput
 	if obj == nil {
@@ -1004,6 +1266,132 @@ func (ec *executionContext) unmarshalInputAgentScriptSaveInput(ctx context.Conte
 func UnmarshalAgentScriptSaveInput(ctx context.Context, raw any) (script.SaveInput, error) {
 	var out script.SaveInput
 	err := graphql.UnmarshalNamedInputFromContext(ctx, "AgentScriptSaveInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputRecipeApplyInput(ctx context.Context, obj any) (script.RecipeInput, error) {
+	var it script.RecipeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"agent", "scripts", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "agent":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("agent"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Agent = data
+		case "scripts":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scripts"))
+			data, err := ec.unmarshalNRecipeScriptInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐContentᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scripts = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalRecipeApplyInput unmarshals raw into the RecipeApplyInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalRecipeApplyInput(ctx context.Context, raw any) (script.RecipeInput, error) {
+	var out script.RecipeInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "RecipeApplyInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputRecipeScriptInput(ctx context.Context, obj any) (script.Content, error) {
+	var it script.Content
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "source", "parameters", "freshInterpreter"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "source":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("source"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Source = data
+		case "parameters":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parameters"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Parameters = data
+		case "freshInterpreter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("freshInterpreter"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FreshInterpreter = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalRecipeScriptInput unmarshals raw into the RecipeScriptInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalRecipeScriptInput(ctx context.Context, raw any) (script.Content, error) {
+	var out script.Content
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "RecipeScriptInput", raw, &out)
 	return out, err
 }
 
@@ -1118,6 +1506,59 @@ func (ec *executionContext) _AgentScriptDeletePayload(ctx context.Context, sel a
 	return out
 }
 
+var agentScriptRestorePayloadImplementors = []string{"AgentScriptRestorePayload"}
+
+func (ec *executionContext) _AgentScriptRestorePayload(ctx context.Context, sel ast.SelectionSet, obj *script.RestorePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, agentScriptRestorePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AgentScriptRestorePayload")
+		case "script":
+			out.Values[i] = ec._AgentScriptRestorePayload_script(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "version":
+			out.Values[i] = ec._AgentScriptRestorePayload_version(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "created":
+			out.Values[i] = ec._AgentScriptRestorePayload_created(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "takesEffect":
+			out.Values[i] = ec._AgentScriptRestorePayload_takesEffect(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._AgentScriptRestorePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var agentScriptSavePayloadImplementors = []string{"AgentScriptSavePayload"}
 
 func (ec *executionContext) _AgentScriptSavePayload(ctx context.Context, sel ast.SelectionSet, obj *script.SavePayload) graphql.Marshaler {
@@ -1151,6 +1592,44 @@ func (ec *executionContext) _AgentScriptSavePayload(ctx context.Context, sel ast
 			}
 		case "userErrors":
 			out.Values[i] = ec._AgentScriptSavePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var recipeApplyPayloadImplementors = []string{"RecipeApplyPayload"}
+
+func (ec *executionContext) _RecipeApplyPayload(ctx context.Context, sel ast.SelectionSet, obj *script.RecipePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, recipeApplyPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RecipeApplyPayload")
+		case "scripts":
+			out.Values[i] = ec._RecipeApplyPayload_scripts(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RecipeApplyPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -1375,6 +1854,19 @@ func (ec *executionContext) marshalNAgentScriptDeletePayload2ᚖgithubᚗcomᚋs
 	return ec._AgentScriptDeletePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNAgentScriptRestoreInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐRestoreInput(ctx context.Context, v any) (script.RestoreInput, error) {
+	res, err := ec.unmarshalInputAgentScriptRestoreInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAgentScriptRestorePayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐRestorePayload(ctx context.Context, sel ast.SelectionSet, v *script.RestorePayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AgentScriptRestorePayload!")
+		return graphql.Null
+	}
+	return ec._AgentScriptRestorePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNAgentScriptSaveInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐSaveInput(ctx context.Context, v any) (script.SaveInput, error) {
 	res, err := ec.unmarshalInputAgentScriptSaveInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -1386,6 +1878,38 @@ func (ec *executionContext) marshalNAgentScriptSavePayload2ᚖgithubᚗcomᚋscr
 		return graphql.Null
 	}
 	return ec._AgentScriptSavePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRecipeApplyInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐRecipeInput(ctx context.Context, v any) (script.RecipeInput, error) {
+	res, err := ec.unmarshalInputRecipeApplyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRecipeApplyPayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐRecipePayload(ctx context.Context, sel ast.SelectionSet, v *script.RecipePayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "RecipeApplyPayload!")
+		return graphql.Null
+	}
+	return ec._RecipeApplyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRecipeScriptInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐContentᚄ(ctx context.Context, v any) ([]*script.Content, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*script.Content, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRecipeScriptInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐContent(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNRecipeScriptInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐContent(ctx context.Context, v any) (*script.Content, error) {
+	res, err := ec.unmarshalInputRecipeScriptInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNScript2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScriptᚄ(ctx context.Context, sel ast.SelectionSet, v []*script.Script) graphql.Marshaler {
@@ -1450,6 +1974,25 @@ func (ec *executionContext) marshalNScriptOwner2githubᚗcomᚋscriptoriumᚑdev
 		return graphql.Null
 	}
 	return ec._ScriptOwner(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOScript2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScriptᚄ(ctx context.Context, sel ast.SelectionSet, v []*script.Script) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNScript2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScript(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalOScript2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScript(ctx context.Context, sel ast.SelectionSet, v *script.Script) graphql.Marshaler {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -20,6 +21,11 @@ import (
 type SnapshotResolver interface {
 	Run(ctx context.Context, obj *run.Snapshot) (*run.Run, error)
 	Entries(ctx context.Context, obj *run.Snapshot) ([]*run.SnapshotEntry, error)
+	Differences(ctx context.Context, obj *run.Snapshot) ([]*run.SnapshotDifference, error)
+}
+type SnapshotDifferenceResolver interface {
+	Taken(ctx context.Context, obj *run.SnapshotDifference) (*script.Version, error)
+	Live(ctx context.Context, obj *run.SnapshotDifference) (*script.Version, error)
 }
 type SnapshotEntryResolver interface {
 	Source(ctx context.Context, obj *run.SnapshotEntry) (string, error)
@@ -120,6 +126,38 @@ func (ec *executionContext) fieldContext_Snapshot_entries(_ context.Context, fie
 	return fc, nil
 }
 
+func (ec *executionContext) _Snapshot_differences(ctx context.Context, field graphql.CollectedField, obj *run.Snapshot) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Snapshot_differences(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Snapshot().Differences(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*run.SnapshotDifference) graphql.Marshaler {
+			return ec.marshalNSnapshotDifference2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐSnapshotDifferenceᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Snapshot_differences(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Snapshot",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SnapshotDifference(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Snapshot_createdAt(ctx context.Context, field graphql.CollectedField, obj *run.Snapshot) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -141,6 +179,116 @@ func (ec *executionContext) _Snapshot_createdAt(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_Snapshot_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Snapshot", field, false, false, "Time")
+}
+
+func (ec *executionContext) _SnapshotDifference_kind(ctx context.Context, field graphql.CollectedField, obj *run.SnapshotDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SnapshotDifference_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v run.DifferenceKind) graphql.Marshaler {
+			return ec.marshalNSnapshotDifferenceKind2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐDifferenceKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SnapshotDifference_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SnapshotDifference", field, true, false, "SnapshotDifferenceKind")
+}
+
+func (ec *executionContext) _SnapshotDifference_name(ctx context.Context, field graphql.CollectedField, obj *run.SnapshotDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SnapshotDifference_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SnapshotDifference_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SnapshotDifference", field, false, false, "String")
+}
+
+func (ec *executionContext) _SnapshotDifference_taken(ctx context.Context, field graphql.CollectedField, obj *run.SnapshotDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SnapshotDifference_taken(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.SnapshotDifference().Taken(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Version) graphql.Marshaler {
+			return ec.marshalOScriptVersion2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersion(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SnapshotDifference_taken(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SnapshotDifference",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptVersion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SnapshotDifference_live(ctx context.Context, field graphql.CollectedField, obj *run.SnapshotDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SnapshotDifference_live(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.SnapshotDifference().Live(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Version) graphql.Marshaler {
+			return ec.marshalOScriptVersion2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersion(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SnapshotDifference_live(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SnapshotDifference",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptVersion(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SnapshotEntry_scriptId(ctx context.Context, field graphql.CollectedField, obj *run.SnapshotEntry) (ret graphql.Marshaler) {
@@ -344,11 +492,67 @@ func (ec *executionContext) _Snapshot(ctx context.Context, sel ast.SelectionSet,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Snapshot_entries(ctx, field, obj)
 				})
+		case "differences":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Snapshot_differences(ctx, field, obj)
+				})
 		case "createdAt":
 			out.Values[i] = ec._Snapshot_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var snapshotDifferenceImplementors = []string{"SnapshotDifference"}
+
+func (ec *executionContext) _SnapshotDifference(ctx context.Context, sel ast.SelectionSet, obj *run.SnapshotDifference) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, snapshotDifferenceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SnapshotDifference")
+		case "kind":
+			out.Values[i] = ec._SnapshotDifference_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._SnapshotDifference_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "taken":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._SnapshotDifference_taken(ctx, field, obj)
+				})
+		case "live":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._SnapshotDifference_live(ctx, field, obj)
+				})
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -440,6 +644,45 @@ func (ec *executionContext) marshalNSnapshot2ᚖgithubᚗcomᚋscriptoriumᚑdev
 		return graphql.Null
 	}
 	return ec._Snapshot(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSnapshotDifference2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐSnapshotDifferenceᚄ(ctx context.Context, sel ast.SelectionSet, v []*run.SnapshotDifference) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSnapshotDifference2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐSnapshotDifference(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSnapshotDifference2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐSnapshotDifference(ctx context.Context, sel ast.SelectionSet, v *run.SnapshotDifference) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "SnapshotDifference!")
+		return graphql.Null
+	}
+	return ec._SnapshotDifference(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSnapshotDifferenceKind2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐDifferenceKind(ctx context.Context, v any) (run.DifferenceKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := run.DifferenceKind(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSnapshotDifferenceKind2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐDifferenceKind(ctx context.Context, sel ast.SelectionSet, v run.DifferenceKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		graphql.AddInvalidNullFromMarshaler(ctx, "SnapshotDifferenceKind!")
+	}
+	return res
 }
 
 func (ec *executionContext) marshalNSnapshotEntry2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐSnapshotEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*run.SnapshotEntry) graphql.Marshaler {

@@ -5,6 +5,7 @@ package generated
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -29,12 +30,28 @@ type RunStepResolver interface {
 type ScriptVersionResolver interface {
 	Script(ctx context.Context, obj *script.Version) (*script.Script, error)
 
+	Diff(ctx context.Context, obj *script.Version, from *int) (*string, error)
+
 	Author(ctx context.Context, obj *script.Version) (call.Author, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_ScriptVersion_diff_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	return args, nil
+}
 
 // endregion ***************************** args.gotpl *****************************
 
@@ -318,6 +335,50 @@ func (ec *executionContext) _ScriptVersion_sourceHash(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_ScriptVersion_sourceHash(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "String")
+}
+
+func (ec *executionContext) _ScriptVersion_diff(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersion_diff(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.ScriptVersion().Diff(ctx, obj, fc.Args["from"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersion_diff(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersion",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type String does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ScriptVersion_diff_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ScriptVersion_timeoutSeconds(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
@@ -745,6 +806,12 @@ func (ec *executionContext) _ScriptVersion(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "diff":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ScriptVersion_diff(ctx, field, obj)
+				})
 		case "timeoutSeconds":
 			out.Values[i] = ec._ScriptVersion_timeoutSeconds(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

@@ -18,7 +18,7 @@ const noArguments = "{}"
 // arguments is what toolCall's arguments ask for.
 type arguments struct {
 	kept   json.RawMessage // as they came
-	script string          // the script's name: the tool's own, or what script_run was given
+	script string          // the name of the script that is to run: the tool's own, or what script_run was given
 	input  json.RawMessage // the object that the script reads, with its very bytes
 	fault  *refusal        // why they are refused; script may be there all the same
 }
@@ -29,10 +29,14 @@ func parseArguments(name string, raw json.RawMessage) arguments {
 	if absent(raw) {
 		a.kept = json.RawMessage(noArguments)
 	}
-	if name == tool.ScriptRun {
+	if tool.IsNative(name) {
 		a.script = ""
 	}
-	if a.input, a.fault = object(raw); a.fault != nil || name != tool.ScriptRun {
+	if a.input, a.fault = object(raw); a.fault != nil || !tool.IsNative(name) {
+		return a
+	}
+	if servedHere(name) {
+		a.fault = violation(nativeSchemas()[name], a.input)
 		return a
 	}
 	if a.fault = violation(scriptRun(), a.input); a.fault != nil {

@@ -27,7 +27,8 @@ const attempts = 5
 //
 // In order: the shape of the input; the answer to an equal request before; the run (there, open) and the version; the tool
 // (UNKNOWN_TOOL); the key's right to a computer (DENIED); the arguments (INVALID_ARGUMENTS); whether there are computers
-// (NOT_CONFIGURED) and room for one more call (COMPUTER_UNAVAILABLE). Then the row is written, and the run's owner told.
+// (NOT_CONFIGURED) and room for one more call (COMPUTER_UNAVAILABLE). Then the row is written, and the run's owner told. A tool that needs
+// no computer (see native.go) does its work in the transaction that writes the row; the rules about computers are not for it.
 func (s *Service) ToolCall(ctx context.Context, in ToolCallInput) (*ToolCallPayload, error) {
 	v, err := key.Permitted(ctx, key.Tooling)
 	if err != nil {
@@ -73,6 +74,7 @@ type accepted struct {
 	input    []byte
 	owner    string // of the run, when it was read
 	replayed bool   // an equal request made the call
+	here     bool   // it needs no computer
 	ended    <-chan *Call
 	forget   func()
 }
@@ -86,16 +88,16 @@ func (s *Service) accept(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 			return nil, other
 		}
 		var before *accepted
+		var done *Call
 		err := s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
-			answer, replayed, err := s.once.Once(ctx, tx, request, func(ctx context.Context) ([]string, error) {
+			answer, replayed, err := s.once.Once(ctx, tx, request, func(ctx context.Context) (_ []string, err error) {
 				if refused != nil {
 					return nil, refused
 				}
-				written, err := insert(ctx, tx, a.call, a.input)
-				if err == nil && !written {
-					err = errStale
+				if done, err = s.enter(ctx, tx, a); err != nil {
+					return nil, err
 				}
-				return []string{a.call.ID}, err
+				return []string{done.ID}, nil
 			})
 			if before = nil; err == nil && replayed {
 				before, err = s.replay(ctx, tx, v.Organization.ID, answer)
@@ -103,6 +105,7 @@ func (s *Service) accept(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 			return err
 		})
 		if err == nil && before == nil {
+			a.call = done
 			return a, nil
 		}
 		if a != nil {
@@ -113,6 +116,23 @@ func (s *Service) accept(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 		}
 	}
 	return nil, fault.NewProblem(fault.Unavailable, "the run changes too fast: try again")
+}
+
+// enter writes the call, done already where it needs no computer.
+func (s *Service) enter(ctx context.Context, tx *database.Tx, a *accepted) (*Call, error) {
+	c, input := a.call, a.input
+	if a.here {
+		var err error
+		if c, err = s.perform(ctx, tx, c, input); err != nil {
+			return nil, err
+		}
+		input = nil // no script reads it
+	}
+	written, err := insert(ctx, tx, c, input)
+	if err == nil && !written {
+		err = errStale
+	}
+	return c, err
 }
 
 // errStale: the run was finished, or the script deleted, since they were read.
@@ -162,6 +182,9 @@ func (s *Service) decide(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 		return a, nil
 	}
 	a.input = args.input
+	if a.here = servedHere(c.Tool); a.here {
+		return a, nil
+	}
 	a.ended, a.forget = s.waiter(c.ID)
 	return a, nil
 }
@@ -175,24 +198,27 @@ func (t *target) refuses(in ToolCallInput) error {
 		return fault.Plain(fault.BadState, "input.run", "input.run: the run is finished")
 	case in.Version == nil || !t.offers(in.Name):
 		return nil // an unknown tool is the call's affair
-	case in.Name == tool.ScriptRun:
-		return fault.Plain(fault.NotFound, "input.version", "input.version: %s has no versions", tool.ScriptRun)
+	case tool.IsNative(in.Name):
+		return fault.Plain(fault.NotFound, "input.version", "input.version: %s has no versions", in.Name)
 	case *in.Version != *t.number:
 		return fault.Plain(fault.NotFound, "input.version", "input.version: this run has version %d of the tool", *t.number)
 	}
 	return nil
 }
 
-// offers says whether the run has the tool: script_run, or a script of its snapshot with parameters (S1-owntool). One that was created
+// offers says whether the run has the tool: one of the system's own (S1-five), or a script of its snapshot with parameters (S1-owntool). One that was created
 // since has none of its own in this run (S1-newlive), and one that was deleted has none any more (S1-delnow).
 func (t *target) offers(name string) bool {
-	return t.scripting && (name == tool.ScriptRun || (t.versionID != nil && t.parameters != nil))
+	return t.scripting && (tool.IsNative(name) || (t.versionID != nil && t.parameters != nil))
 }
 
 // refusal answers why the call is refused, nil where it is not, and notes in the call what it will run.
 func (s *Service) refusal(ctx context.Context, v *key.Viewer, t *target, name string, args arguments, c *Call) (*refusal, error) {
 	if !t.offers(c.Tool) {
 		return refuse(UnknownTool), nil
+	}
+	if servedHere(c.Tool) {
+		return args.fault, nil
 	}
 	found := args.fault != nil && name == "" // which script it would have been, nobody knows
 	if name != "" {

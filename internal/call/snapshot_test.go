@@ -92,7 +92,7 @@ func TestS1SnapRun(t *testing.T) {
 
 		// S1-schemakeep: the tools stay as they were.
 		tools, err := w.Runs.Tools(w.ctx, w.v.Organization.ID, []string{r})
-		if err != nil || len(tools[r]) != 2 || tools[r][0].Name != "script_run" || tools[r][1].Name != "deck" || *tools[r][1].Version != 1 {
+		if err != nil || len(tools[r]) != 6 || tools[r][3].Name != "script_run" || tools[r][5].Name != "deck" || *tools[r][5].Version != 1 {
 			t.Errorf("tools: %v, %v", tools[r], err)
 		}
 		// The next run has it all.
@@ -156,11 +156,21 @@ func TestS1Switch(t *testing.T) {
 	w.setScripting(t, false)
 	off := w.Run(w.ctx, w.agent)
 	tools, err := w.Runs.Tools(w.ctx, w.v.Organization.ID, []string{on, off})
-	if err != nil || len(tools[on]) != 2 || tools[off] == nil || len(tools[off]) != 0 {
+	if err != nil || len(tools[on]) != 6 || tools[off] == nil || len(tools[off]) != 0 {
 		t.Errorf("tools: %v, %v", tools, err)
 	}
 	if c := w.Script(w.ctx, off, "plain"); code(c) != call.UnknownTool {
 		t.Errorf("with scripting off: %s", c.Status)
+	}
+	for name, arguments := range map[string]string{
+		"script_create": `{"name":"x","description":"x","source":"x"}`, "script_list": `{}`, "script_read": `{"name":"plain"}`, "script_delete": `{"name":"plain"}`,
+	} {
+		if c := w.Call(w.ctx, off, name, arguments); code(c) != call.UnknownTool || c.Status != call.Refused {
+			t.Errorf("%s with scripting off: %s %s", name, c.Status, c.Text)
+		}
+		if c := w.Call(w.ctx, off, name, `[]`); code(c) != call.UnknownTool {
+			t.Errorf("%s with scripting off and bad arguments: %s", name, c.Text)
+		}
 	}
 	if got := w.output(t, on, "plain"); got != "plain 1\n" {
 		t.Errorf("in a run from before: %q", got)

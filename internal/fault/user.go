@@ -51,6 +51,17 @@ func (d Detail) Error() string { return d.Message }
 // IsUserError marks the type.
 func (Detail) IsUserError() {}
 
+// detail is found in every UserError by DetailOf.
+func (d Detail) detail() Detail { return d }
+
+// DetailOf answers what every UserError carries.
+func DetailOf(u UserError) Detail {
+	if d, ok := u.(interface{ detail() Detail }); ok {
+		return d.detail()
+	}
+	return Detail{Message: u.Error()}
+}
+
 // PlainUserError is a UserError that has no more to say than its code, message and path.
 type PlainUserError struct{ Detail }
 

@@ -33,8 +33,7 @@ var nameShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 func ValidName(name string) bool { return nameShape.MatchString(name) }
 
 // checkName holds the rules about a name that need nothing but the name: S1-name, and the part of S1-reserved that always holds.
-func checkName(name string) error {
-	const path = "input.name"
+func checkName(path, name string) error {
 	switch prefix := agent.ReservedPrefix(name); {
 	case !ValidName(name):
 		return fault.Plain(fault.Invalid, path, "%s must be a lower-case letter and then at most 62 lower-case letters, digits, _ and -", path)
@@ -47,7 +46,7 @@ func checkName(name string) error {
 }
 
 // checkNewName holds the part of S1-reserved that concerns new scripts: a tool that the model sees beside them has the name.
-func checkNewName(a *agent.Agent, name string) error {
+func checkNewName(path string, a *agent.Agent, name string) error {
 	by := ""
 	switch {
 	case agent.IsNativeTool(name):
@@ -57,13 +56,12 @@ func checkNewName(a *agent.Agent, name string) error {
 	default:
 		return nil
 	}
-	detail := fault.NewDetail(fault.Taken, "input.name", "input.name: %s is the name of %s", name, by)
+	detail := fault.NewDetail(fault.Taken, path, "%s: %s is the name of %s", path, name, by)
 	return &fault.NameTaken{Detail: detail, TakenBy: by}
 }
 
 // checkSource holds the rules about a source: S1-src.
-func checkSource(source string) error {
-	const path = "input.source"
+func checkSource(path, source string) error {
 	if len(source) > MaxSource {
 		return fault.Plain(fault.TooLarge, path, "%s is larger than %d bytes", path, MaxSource)
 	}
@@ -77,14 +75,14 @@ func checkSource(source string) error {
 }
 
 // checkParameters holds the rules about a schema: S1-params. nil is none.
-func checkParameters(parameters json.RawMessage) error {
+func checkParameters(path string, parameters json.RawMessage) error {
 	if parameters == nil {
 		return nil
 	}
 	err := jsonschema.Check(parameters)
 	var invalid *jsonschema.Invalid
 	if errors.As(err, &invalid) {
-		detail := fault.NewDetail(fault.BadSchema, "input.parameters", "input.parameters%s: %s", invalid.Pointer, invalid.Reason)
+		detail := fault.NewDetail(fault.BadSchema, path, "%s%s: %s", path, invalid.Pointer, invalid.Reason)
 		return &fault.SchemaInvalid{Detail: detail, Pointer: invalid.Pointer, Keyword: invalid.Keyword}
 	}
 	return err
@@ -98,10 +96,37 @@ func checkExpected(number *int) error {
 	return nil
 }
 
+// check holds all rules that need nothing but the content, and tells all faults at once. at is where in the input it stands.
+func (c Content) check(at place) error {
+	return errors.Join(checkName(at.of("name"), c.Name), text.Filled(at.of("description"), c.Description, MaxDescription),
+		checkSource(at.of("source"), c.Source), checkParameters(at.of("parameters"), c.Parameters))
+}
+
+// place says where in an input a script's content stands.
+type place struct {
+	path string
+	// whole: the input has no fields for the parts of the content, so that faults of all of them are the place's own.
+	whole bool
+}
+
+// of is the path of one part of the content.
+func (p place) of(field string) string {
+	if p.whole {
+		return p.path
+	}
+	return p.path + "." + field
+}
+
+// inInput is the place of content that is the input itself.
+var inInput = place{path: "input"}
+
 // checkShape holds all rules that need nothing but the input, and tells all faults at once.
 func (in SaveInput) checkShape() error {
-	return errors.Join(checkName(in.Name), text.Filled("input.description", in.Description, MaxDescription), checkSource(in.Source),
-		checkParameters(in.Parameters), checkExpected(in.ExpectedVersion), idempotency.Check(in.IdempotencyKey))
+	return errors.Join(in.content().check(inInput), checkExpected(in.ExpectedVersion), idempotency.Check(in.IdempotencyKey))
+}
+
+func (in SaveInput) content() Content {
+	return Content{Name: in.Name, Description: in.Description, Source: in.Source, Parameters: in.Parameters, FreshInterpreter: in.FreshInterpreter}
 }
 
 // absent makes the literal null the same as nothing.

@@ -48,6 +48,16 @@ const (
 	NextRun TakesEffect = "NEXT_RUN"
 )
 
+// Content is what is written of a script: its name, and what makes a version (SDL: RecipeScriptInput).
+type Content struct {
+	Name        string
+	Description string
+	Source      string
+	Parameters  json.RawMessage // nil or null: none
+	// FreshInterpreter asks for an interpreter of its own for each call; nil: false.
+	FreshInterpreter *bool
+}
+
 // SaveInput is what agentScriptSave takes.
 type SaveInput struct {
 	Agent       string
@@ -68,6 +78,29 @@ type SavePayload struct {
 	Created     *bool
 	TakesEffect *TakesEffect
 	UserErrors  []fault.UserError
+}
+
+// RestoreInput is what agentScriptRestore takes.
+type RestoreInput struct {
+	Version         string
+	ExpectedVersion *int
+	IdempotencyKey  *string
+}
+
+// RestorePayload is what agentScriptRestore answers.
+type RestorePayload SavePayload
+
+// RecipeInput is what recipeApply takes.
+type RecipeInput struct {
+	Agent          string
+	Scripts        []*Content
+	IdempotencyKey *string
+}
+
+// RecipePayload is what recipeApply answers.
+type RecipePayload struct {
+	Scripts    []*Script // in the order of the input; nil where refused
+	UserErrors []fault.UserError
 }
 
 // DeleteInput is what agentScriptDelete takes.

@@ -28,6 +28,16 @@ func (s *Service) Delete(ctx context.Context, in DeleteInput) (*DeletePayload, e
 	return &DeletePayload{DeletedID: &deleted, UserErrors: refused}, nil
 }
 
+// DeleteInTx is Delete in a transaction of the caller's, for the tools of a run; refusals are errors. The change is its last write.
+func (s *Service) DeleteInTx(ctx context.Context, tx *database.Tx, in DeleteInput) error {
+	v, err := key.Permitted(ctx, key.Tooling)
+	if err != nil {
+		return err
+	}
+	_, err = s.deleteInTx(ctx, tx, v, in)
+	return err
+}
+
 func (s *Service) deleteInTx(ctx context.Context, tx *database.Tx, v *key.Viewer, in DeleteInput) (string, error) {
 	a, err := s.agents.Lock(ctx, tx, v.Organization.ID, in.Agent)
 	if err != nil {

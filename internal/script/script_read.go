@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/id"
@@ -97,6 +98,12 @@ func (s *Service) LiveByName(ctx context.Context, tx *database.Tx, organizationI
 		return nil, nil
 	}
 	return liveByName(ctx, s.querier(tx), organizationID, agentID, name)
+}
+
+// LockAgent answers the agent and locks its scripts until the transaction ends, as every save and deletion does: who will do one, and
+// something before, does this first. NOT_FOUND at input.agent where there is no such agent.
+func (s *Service) LockAgent(ctx context.Context, tx *database.Tx, organizationID, agentID string) (*agent.Agent, error) {
+	return s.agents.Lock(ctx, tx, organizationID, agentID)
 }
 
 func (s *Service) querier(tx *database.Tx) *database.Querier {

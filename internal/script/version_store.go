@@ -61,6 +61,38 @@ func countOfScripts(ctx context.Context, q *database.Querier, organizationID str
 		" GROUP BY v.script_id", organizationID, batch.List(scriptIDs))
 }
 
+// readPairs reads the versions' sources, each with that of the version with the number from of the same script, or of the one before where that
+// is nil; number 0 is empty. All sources together are as many bytes as MaxSources at most.
+func readPairs(ctx context.Context, q *database.Querier, organizationID string, ids []string, from *int) ([]pair, error) {
+	with, args := "v.number - 1", []any{organizationID, batch.List(ids)}
+	if from != nil {
+		with, args = "$3", append(args, *from)
+		if q.Dialect() == database.Postgres {
+			with = "$3::bigint" // else it would take its type from each place
+		}
+	}
+	var pairs []pair
+	size := 0
+	err := each(ctx, q, func(rows *sql.Rows) error {
+		var p pair
+		if err := rows.Scan(&p.versionID, &p.name, &p.number, &p.source, &p.from, &p.original); err != nil {
+			return err
+		}
+		if size += len(p.source) + len(p.original); size > MaxSources {
+			return errTooManySources()
+		}
+		pairs = append(pairs, p)
+		return nil
+	}, "SELECT v.id, s.name, v.number, v.source, "+with+", COALESCE(o.source, '') FROM "+versionTables+
+		" LEFT JOIN versions o ON o.organization_id = $1 AND o.script_id = v.script_id AND o.number = "+with+
+		" WHERE "+owned+" AND v.id IN "+batch.In(q.Dialect(), 2)+" AND (o.id IS NOT NULL OR "+with+" = 0)", args...)
+	return pairs, err
+}
+
+func errTooManySources() error {
+	return fault.NewProblem(fault.LimitExceeded, "the sources of these versions are more than %d bytes: ask for fewer versions at a time", MaxSources)
+}
+
 // readVersions reads rows of versionColumns and a number. Their sources are as many bytes as MaxSources at most.
 func readVersions(ctx context.Context, q *database.Querier, statement string, args ...any) ([]*Version, error) {
 	var versions []*Version
@@ -72,7 +104,7 @@ func readVersions(ctx context.Context, q *database.Querier, statement string, ar
 			return err
 		}
 		if size += len(v.Source); size > MaxSources {
-			return fault.NewProblem(fault.LimitExceeded, "the sources of these versions are more than %d bytes: ask for fewer versions at a time", MaxSources)
+			return errTooManySources()
 		}
 		versions = append(versions, &v)
 		return nil

@@ -7,43 +7,24 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 )
 
-// ScriptRun is the tool that runs any script of the agent by its name (S1-run).
-const ScriptRun = "script_run"
-
 // Tool is one tool as the model sees it (SDL: Tool).
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
-	// Version is the number of the script version behind it; nil for script_run.
+	// Version is the number of the script version behind it; nil for the system's own tools.
 	Version *int `json:"version,omitempty"`
-	// ScriptID and VersionID name what is behind it; empty for script_run.
+	// ScriptID and VersionID name what is behind it; empty for the system's own tools.
 	ScriptID  string `json:"scriptId,omitempty"`
 	VersionID string `json:"versionId,omitempty"`
 }
 
-// scriptRunParameters is the JSON Schema of script_run's arguments. What its member arguments may be is checked by the call, with a
-// sentence of its own (S1-argstr).
-const scriptRunParameters = `{
-  "type": "object",
-  "properties": {
-    "name": {"type": "string", "description": "The name of the script."},
-    "arguments": {"type": "object", "description": "The arguments that the script reads as JSON on its standard input; left out: {}."}
-  },
-  "required": ["name"],
-  "additionalProperties": false
-}`
-
-// Of answers the tools of a new run: script_run first, then the scripts with parameters in the order of entries.
+// Of answers the tools of a new run: the system's own (S1-five), then the scripts with parameters in the order of entries (S1-owntool).
 func Of(entries []script.Entry, scripting bool) []*Tool {
 	if !scripting {
 		return []*Tool{}
 	}
-	tools := []*Tool{{
-		Name:        ScriptRun,
-		Description: "Runs a script that was saved before, by its name, and answers its exit code and what it printed.",
-		Parameters:  json.RawMessage(scriptRunParameters),
-	}}
+	tools := Native()
 	for _, e := range entries {
 		if e.Version.Parameters == nil {
 			continue
