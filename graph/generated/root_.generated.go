@@ -3095,7 +3095,7 @@ type Call implements Node {
   cpuMs: Int
   "The most memory that it used at once, in bytes; null where it was not measured."
   peakMemoryBytes: BigInt
-  "What its run is known to have been: what it used, what ended it, and how it was kept apart. Null until it has ended, and where it was REFUSED."
+  "What its run is known to have been: what it used, what ended it, and how it was kept apart. Null until it has ended, where it was REFUSED, and where no program was to run."
   evidence: CallEvidence
 }
 
