@@ -159,7 +159,7 @@ func TestRecipeOnce(t *testing.T) {
 func TestS1HistRestore(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
-		in := script.SaveInput{Agent: w.agent.ID, Name: "deck", Description: "First.", Source: "print(1)", Parameters: []byte(`{"type": "object"}`)}
+		in := script.SaveInput{Agent: w.agent.ID, Name: "deck", Description: "First.", Source: "print(1)", Parameters: []byte(`{"type": "object"}`), FreshInterpreter: ptr(true)}
 		first := w.save(t, in)
 		second := w.Save(w.ctx, t, w.agent.ID, "deck")
 		restore := func(in script.RestoreInput) *script.RestorePayload {
@@ -174,7 +174,7 @@ func TestS1HistRestore(t *testing.T) {
 		p := restore(script.RestoreInput{Version: first.Version.ID, ExpectedVersion: ptr(2), IdempotencyKey: ptr("k")})
 		if len(p.UserErrors) > 0 || p.Script.ID != first.Script.ID || p.Version.Number != 3 || *p.Created || *p.TakesEffect != script.NextRun ||
 			p.Version.Source != "print(1)" || p.Version.Description != "First." || string(p.Version.Parameters) != `{"type": "object"}` ||
-			p.Version.SourceHash != first.Version.SourceHash || p.Version.Author.KeyID != w.viewer.Key.ID {
+			!p.Version.FreshInterpreter || p.Version.SourceHash != first.Version.SourceHash || p.Version.Author.KeyID != w.viewer.Key.ID {
 			t.Fatalf("%+v %v", p.Version, p.UserErrors)
 		}
 		if again := restore(script.RestoreInput{Version: first.Version.ID, ExpectedVersion: ptr(2), IdempotencyKey: ptr("k")}); again.Version.ID != p.Version.ID {
