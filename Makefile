@@ -1,7 +1,7 @@
 # What people do with Scriptorium. `make help` lists it.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build generate generate-check lint needs test test-go e2e bench demo fuzz clean
+.PHONY: help run build image image-update image-if-possible generate generate-check lint needs test test-go e2e bench demo fuzz clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 GVISOR_VERSION := $(shell go list -m -f '{{.Version}}' gvisor.dev/gvisor 2>/dev/null)
@@ -13,7 +13,7 @@ export CGO_ENABLED ?= 0
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## Build everything and serve (LISTEN=127.0.0.1:8080 DATA=data)
+run: build image-if-possible ## Build everything and serve (LISTEN=127.0.0.1:8080 DATA=data)
 	./bin/scriptorium serve --listen "$(LISTEN)" --data "$(DATA)"
 
 build: bin/runsc ## Build bin/scriptorium and bin/runsc
@@ -23,6 +23,16 @@ build: bin/runsc ## Build bin/scriptorium and bin/runsc
 bin/runsc: FORCE
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)" -o $@ ./cmd/runsc
 FORCE:
+
+image: ## Build the image that computers start from; IMAGE_PACKAGES="python3-numpy" adds packages
+	@scripts/image.sh
+
+image-update: ## Build the image again, of its packages' newest versions
+	@scripts/image.sh --update
+
+# Where it cannot be built, this says so and goes on: computers then use this machine's own /usr, read-only.
+image-if-possible:
+	@scripts/image.sh --soft
 
 generate: ## Generate the storage code and the GraphQL executor
 	go generate ./ent ./graph/generated
@@ -40,19 +50,19 @@ lint: ## gofmt, vet, staticcheck, and who may import whom
 needs: ## Install what the tests need, where it is missing (Debian's packages)
 	@scripts/needs.sh
 
-test: needs build ## Run all tests: Go's with the race detector, then real clients against a real server
+test: needs build image-if-possible ## Run all tests: Go's with the race detector, then real clients against a real server
 	scripts/test.sh
 
-test-go: build ## Run Go's tests only; ARGS="./internal/script -run TestS1Cap"
+test-go: build image-if-possible ## Run Go's tests only; ARGS="./internal/script -run TestS1Cap"
 	CGO_ENABLED=1 go run ./internal/database/databasetest/cmd/testservices -- go test -race $(or $(ARGS),./...)
 
-e2e: build ## Run the end-to-end tests only
+e2e: build image-if-possible ## Run the end-to-end tests only
 	e2e/run.sh
 
-bench: build ## Measure, as ratios in one run; fails past a bar
+bench: build image-if-possible ## Measure, as ratios in one run; fails past a bar
 	CGO_ENABLED=0 go run ./e2e/bench
 
-demo: build ## Save, run and check a real program on a throw-away server
+demo: build image-if-possible ## Save, run and check a real program on a throw-away server
 	CGO_ENABLED=0 go run ./e2e/demo
 
 fuzz: ## Fuzz everything that parses, FUZZTIME each
