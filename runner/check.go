@@ -80,6 +80,11 @@ func checkChange(c *FileChange) error {
 	switch c.Op {
 	case FileWrite, FileMkdir, FileRemove, FilePrune:
 		return nil
+	case FileLink:
+		if n := len(c.Target); n < 1 || n > 4095 || strings.ContainsRune(c.Target, 0) {
+			return errors.New("not a link's target")
+		}
+		return nil
 	}
 	return errors.New("no such operation")
 }

@@ -189,7 +189,7 @@ func (h *host) handle(r request, files []*os.File) response {
 		return failed(faultLost, nil)
 	}
 	switch {
-	case r.Op == opFiles && len(files) == 1, r.Op == opCall && len(files) == 4:
+	case r.Op == opFiles && len(files) == 1, r.Op == opRead && len(files) == 2, r.Op == opCall && len(files) == 4:
 		return c.do(r, files)
 	case r.Op == opProcesses:
 		return c.processes()

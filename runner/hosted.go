@@ -199,10 +199,7 @@ func (c *hosted) do(r request, files []*os.File) response {
 		c.mu.Unlock()
 	}()
 	c.ooms = c.sandbox.group.kills()
-	kind := "F"
-	if r.Op == opCall {
-		kind = "C"
-	}
+	kind := map[op]string{opFiles: "F", opRead: "R", opCall: "C"}[r.Op]
 	if err := c.work.send([]byte(kind+itoa(r.Length)), files...); err != nil {
 		return failed(faultLost, nil)
 	}
@@ -271,7 +268,7 @@ func (e *execution) answer(a string) (response, bool) {
 	case 'e':
 		return fileFault(a), true
 	case 'o':
-		if e.r.Op == opFiles {
+		if e.r.Op != opCall {
 			return response{Removed: e.removed}, true
 		}
 		e.pid, e.began = a[1:], time.Now()

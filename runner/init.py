@@ -5,6 +5,7 @@
 #
 # Descriptor 3 (work): one packet a request, with descriptors attached; the process forked ahead answers it.
 #   F<length>           payload                         changes of files
+#   R<length>           payload out                     entries of a folder, written to out (see read.go)
 #   C<length>           payload stdin stdout stderr     changes of files, then a program
 #   P                                                   the init's compiled code
 #   answers: p<code>; n<pid> waiting (n0: the first one will be soon); r<path> removed; o<pid> done, or the program starts; e<index> <full> <message>
@@ -185,7 +186,7 @@ def _prune(path, suffix, keep, work):
 
 def _change(num, data, some, work):
     op, path, mode, uid, gid = bytes(data()), bytes(data()), num(), num(), num()
-    content, suffix, keep = data(), bytes(data()), some()
+    content, suffix, target, keep = data(), bytes(data()), bytes(data()), some()
     if op == b"prune":
         return _prune(path, suffix, set(keep), work)
     above, _, name = path.rpartition(b"/")
@@ -197,10 +198,77 @@ def _change(num, data, some, work):
             _write(fd, name, content, mode, uid, gid)
         elif op == b"mkdir":
             _mkdir(fd, name, mode, uid, gid)
+        elif op == b"link":
+            _remove(name, fd)
+            os.symlink(target, name, dir_fd=fd)
+            os.chown(name, uid, gid, dir_fd=fd, follow_symlinks=False)
         else:
             _remove(name, fd)
     finally:
         os.close(fd)
+
+
+def _read(num, data, out):
+    """Tells the entries of a folder, and the contents of its files, to the pipe out. No link is followed; only regular files are opened."""
+    n = more = 0
+    stack = []
+
+    def enter(fd, prefix):
+        with os.scandir(fd) as names:
+            stack.append((fd, prefix, iter(heapq.nsmallest(most - n + 1, (os.fsencode(e.name) for e in names)))))
+
+    with open(out, "wb", 1 << 16) as w:  # closed in any case: its end is waited for
+        import heapq
+        path, deep, most, files, each, total = bytes(data()), num(), num(), num(), num(), num()
+
+        def tell(*what):
+            for v in what:
+                if type(v) is bytes:
+                    w.write(len(v).to_bytes(8, "little"))
+                    w.write(v)
+                else:
+                    w.write(v.to_bytes(8, "little", signed=v < 0))
+        try:
+            top = _folder(path, False)
+            if top is not None:
+                enter(top, b"")
+            while stack:
+                fd, prefix, names = stack[-1]
+                name = next(names, None)
+                if name is None:
+                    os.close(fd)
+                    stack.pop()
+                    continue
+                if n == most:
+                    more = 1
+                    break
+                n += 1
+                st = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                kind = {0o100000: 1, 0o040000: 2, 0o120000: 3}.get(st.st_mode & 0o170000, 4)
+                target = os.readlink(name, dir_fd=fd) if kind == 3 else b""
+                taken = kind == 1 and files > 0 and st.st_size <= min(each, total)
+                tell(kind, prefix + name, st.st_mode & 0o1777, st.st_uid, st.st_nlink, st.st_size, target, st.st_size if taken else -1)
+                if taken:
+                    files -= 1
+                    total -= st.st_size
+                    f = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+                    try:
+                        left = st.st_size
+                        while left:
+                            b = os.read(f, min(left, 1 << 20))
+                            left -= len(b)
+                            w.write(b)
+                    finally:
+                        os.close(f)
+                elif kind == 2 and deep:
+                    if len(stack) < 64:
+                        enter(_open(name, fd), prefix + name + b"/")
+                    else:
+                        more = 1
+            tell(0, more)
+        finally:
+            for fd, _, _ in stack:
+                os.close(fd)
 
 
 def _changes(num, data, some, work):
@@ -263,6 +331,14 @@ def _next():
         buf = _receive(fds[0], int(m[1:]))
         os.close(fds[0])
         num, data, some = _reader(buf)
+        if m[:1] == b"R":
+            try:
+                _read(num, data, fds[1])
+                bad = None
+            except Exception as e:
+                bad = b"e-1 0 " + repr(e).encode()[:1000]
+            work.send(bad or b"o%d" % os.getpid())
+            continue
         bad = _changes(num, data, some, work)
         if m[:1] == b"C" and bad is None:
             return _become(num, data, some, fds[1:])

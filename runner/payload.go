@@ -54,6 +54,7 @@ func (p *payload) files(changes []FileChange) {
 		p.num(int64(c.GID))
 		p.bytes(c.Content)
 		p.bytes([]byte(c.Suffix))
+		p.bytes([]byte(c.Target))
 		p.list(c.Keep)
 	}
 }

@@ -25,6 +25,9 @@ type Computer interface {
 	ID() string
 	// Files makes changes in order and stops at the first that fails (a *FileError); earlier ones stay.
 	Files(ctx context.Context, changes []FileChange) (FileReport, error)
+	// Read tells of a folder's entries, and reads files out. What it meets is a program's doing: links are not followed, nothing is
+	// opened that is no regular file. Errors: sink's, ErrLost, ErrClosed, ErrInvalid, *FileError, ctx's.
+	Read(ctx context.Context, r Read, sink EntrySink) (ReadReport, error)
 	// Call runs one program to its end, and returns when everything that it started is gone and its last byte has
 	// been given to sink. When ctx ends, or Call.Timeout passes, the call is killed and the Result says so
 	// (ReasonCancelled, ReasonTimeout) with a nil error. A sandbox killed for its memory is a Result too
@@ -130,6 +133,8 @@ const (
 	FileMkdir FileOp = "mkdir"
 	// FileRemove removes what is at the path, with everything in it; what is not there is no error.
 	FileRemove FileOp = "remove"
+	// FileLink puts a symbolic link to Target in place, as FileWrite does a file. It is never followed.
+	FileLink FileOp = "link"
 	// FilePrune removes from the folder at the path the managed files that Keep does not name: regular files that
 	// belong to root and whose names end in Suffix. Others, and folders, stay.
 	FilePrune FileOp = "prune"
@@ -148,6 +153,8 @@ type FileChange struct {
 	UID, GID int
 	// Content is the file's (FileWrite).
 	Content []byte
+	// Target is where a link leads (FileLink): 1 to 4,095 bytes, anything but NUL.
+	Target string
 	// Suffix and Keep are FilePrune's; Keep holds names, not paths.
 	Suffix string
 	Keep   []string

@@ -28,6 +28,7 @@ const (
 	opCheck     op = "check"
 	opStart     op = "start"
 	opFiles     op = "files"  // + payload
+	opRead      op = "read"   // + payload, and where entries are written
 	opCall      op = "call"   // + payload, stdin, stdout, stderr
 	opCancel    op = "cancel" // Seq is the call's
 	opProcesses op = "processes"

@@ -297,6 +297,17 @@ func (c *fakeComputer) Files(ctx context.Context, changes []runner.FileChange) (
 	return c.files.apply(changes)
 }
 
+func (c *fakeComputer) Read(ctx context.Context, r runner.Read, sink runner.EntrySink) (runner.ReadReport, error) {
+	if err := runner.CheckRead(r); err != nil {
+		return runner.ReadReport{}, err
+	}
+	if err := c.take(ctx); err != nil {
+		return runner.ReadReport{}, err
+	}
+	defer func() { <-c.turn }()
+	return c.files.readOut(r, sink)
+}
+
 func (c *fakeComputer) Processes(context.Context) ([]runner.ProcessInfo, error) {
 	select {
 	case <-c.done:

@@ -2,6 +2,8 @@ package runnertest
 
 import (
 	"bytes"
+	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 type fakeEntry struct {
 	dir     bool
+	target  string // of a link
 	mode    uint32
 	uid     int
 	content []byte
@@ -41,6 +44,10 @@ func (f *fakeFiles) apply(changes []runner.FileChange) (runner.FileReport, error
 			f.remove(c.Path)
 			f.parents(c.Path)
 			f.entries[c.Path] = &fakeEntry{mode: c.Mode, uid: c.UID, content: bytes.Clone(c.Content)}
+		case runner.FileLink:
+			f.remove(c.Path)
+			f.parents(c.Path)
+			f.entries[c.Path] = &fakeEntry{mode: 0o777, uid: c.UID, target: c.Target}
 		case runner.FileMkdir:
 			if e := f.entries[c.Path]; e != nil && !e.dir {
 				f.remove(c.Path)
@@ -106,6 +113,42 @@ func (f *fakeFiles) put(p string, content []byte, mode uint32, uid int) bool {
 	}
 	f.entries[p] = &fakeEntry{mode: mode, uid: uid, content: bytes.Clone(content)}
 	return true
+}
+
+// readOut is Read: entries in order, folders before what is in them.
+func (f *fakeFiles) readOut(r runner.Read, sink runner.EntrySink) (rep runner.ReadReport, err error) {
+	f.mu.Lock()
+	entries := map[string]*fakeEntry{}
+	for p, e := range f.entries {
+		if name, below := strings.CutPrefix(p, r.Path+"/"); below && (r.Recursive || !strings.Contains(name, "/")) {
+			entries[name] = e
+		}
+	}
+	f.mu.Unlock()
+	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) })
+	files, left := r.MaxFiles, r.MaxBytes
+	for _, name := range names {
+		if rep.Entries == r.MaxEntries {
+			rep.Truncated = true
+			break
+		}
+		rep.Entries++
+		e := entries[name]
+		entry := runner.Entry{Path: name, Type: runner.EntryFile, Mode: e.mode & 0o1777, UID: e.uid, Links: 1, Size: int64(len(e.content)), Target: e.target}
+		var content io.Reader
+		switch {
+		case e.dir:
+			entry.Type, entry.Size = runner.EntryFolder, 0
+		case e.target != "":
+			entry.Type, entry.Size = runner.EntryLink, int64(len(e.target))
+		case files > 0 && entry.Size <= min(r.MaxFileBytes, left):
+			files, left, content = files-1, left-entry.Size, bytes.NewReader(e.content)
+		}
+		if err := sink(entry, content); err != nil {
+			return rep, err
+		}
+	}
+	return rep, nil
 }
 
 func (f *fakeFiles) list() []string {

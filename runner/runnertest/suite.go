@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -90,7 +91,7 @@ func Suite(t *testing.T, newRunner func(t *testing.T) runner.Runner) {
 		run  func(t *testing.T, r runner.Runner)
 	}{
 		{"check", suiteCheck}, {"output and exit code", suiteOutput}, {"what a program is given", suiteGiven}, {"a fresh interpreter", suiteFresh},
-		{"exit 137 is no signal", suiteSignal}, {"files", suiteFiles}, {"prune", suitePrune}, {"managed files hold", suiteManaged},
+		{"exit 137 is no signal", suiteSignal}, {"files", suiteFiles}, {"reading out", suiteRead}, {"prune", suitePrune}, {"managed files hold", suiteManaged},
 		{"timeout", suiteTimeout}, {"cancel", suiteCancel}, {"cancelled before", suiteCancelledBefore}, {"a sink that fails", suiteSink},
 		{"one at a time", suiteTurns}, {"closed", suiteClosed}, {"invalid requests", suiteInvalid}, {"two computers share nothing", suiteApart},
 	} {
@@ -162,6 +163,62 @@ func suiteSignal(t *testing.T, r runner.Runner) {
 		if res.ExitCode != 137 || res.Signal != k.signal || res.Reason != k.reason {
 			t.Errorf("%q: %+v", k.src, res)
 		}
+	}
+}
+
+// What is read out: entries in order, contents within bounds, links and what is no file untouched.
+func suiteRead(t *testing.T, r runner.Runner) {
+	c := Start(t, r, runner.Spec{})
+	file := func(path, content string) runner.FileChange {
+		return runner.FileChange{Op: runner.FileWrite, Path: path, Mode: 0o644, UID: runner.ScriptUser, GID: runner.ScriptUser, Content: []byte(content)}
+	}
+	big := strings.Repeat("0123456789abcdef", 1<<17) // 2 MiB
+	if _, err := c.Files(t.Context(), []runner.FileChange{
+		file("/home/a/b.txt", "bee"), file("/home/a/dir/inner", big), file("/home/a/ñ\n😀", ""), file("/home/a/z", "last"),
+		{Op: runner.FileLink, Path: "/home/a/link", Target: "/etc/passwd", UID: runner.ScriptUser, GID: runner.ScriptUser},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	read := func(q runner.Read) (list []string, rep runner.ReadReport) {
+		t.Helper()
+		rep, err := c.Read(t.Context(), q, func(e runner.Entry, content io.Reader) error {
+			s := fmt.Sprintf("%d %q %s", e.Type, e.Path, e.Target)
+			if content != nil {
+				b, err := io.ReadAll(content)
+				if err != nil || int64(len(b)) != e.Size {
+					t.Errorf("%q: %d of %d bytes: %v", e.Path, len(b), e.Size, err)
+				}
+				s += " " + string(b[:min(len(b), 4)])
+			}
+			list = append(list, s)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list, rep
+	}
+	all := runner.Read{Path: "/home/a", Recursive: true, MaxEntries: 100, MaxFiles: 100, MaxFileBytes: 10 << 20, MaxBytes: 20 << 20}
+	want := []string{`1 "b.txt"  bee`, `2 "dir" `, `1 "dir/inner"  0123`, `3 "link" /etc/passwd`, `1 "z"  last`, `1 "ñ\n😀"  `}
+	if got, rep := read(all); !slices.Equal(got, want) || rep.Entries != 6 || rep.Truncated {
+		t.Errorf("%q %+v", got, rep)
+	}
+	flat := runner.Read{Path: "/home/a", MaxEntries: 4, MaxFiles: 1, MaxFileBytes: 10, MaxBytes: 10}
+	if got, rep := read(flat); !slices.Equal(got, []string{want[0], want[1], want[3], `1 "z" `}) || !rep.Truncated {
+		t.Errorf("%q %+v", got, rep)
+	}
+	if got, rep := read(runner.Read{Path: "/home/nothing", MaxEntries: 1}); len(got) > 0 || rep.Truncated {
+		t.Errorf("%q %+v", got, rep)
+	}
+	stop := errors.New("enough")
+	if _, err := c.Read(t.Context(), all, func(runner.Entry, io.Reader) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Read(t.Context(), runner.Read{Path: "/etc", MaxEntries: 1}, nil); !errors.Is(err, runner.ErrInvalid) {
+		t.Errorf("%v", err)
+	}
+	if res, _ := Run(t, c, Python("")); res.ExitCode != 0 {
+		t.Errorf("the call after: %+v", res)
 	}
 }
 
