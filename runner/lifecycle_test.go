@@ -56,17 +56,25 @@ func left(t *testing.T, state string) (what []string) {
 	for _, pid := range hostProcesses(state) {
 		what = append(what, fmt.Sprintf("process %d", pid))
 	}
+	for _, m := range mountsBelow(t, state) {
+		what = append(what, "mount "+m)
+	}
+	return append(what, starts(state)...)
+}
+
+// mountsBelow are the mounts in a folder.
+func mountsBelow(t *testing.T, folder string) (list []string) {
+	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for l := range strings.Lines(string(mounts)) {
-		if strings.Contains(l, " "+state+"/") {
-			what = append(what, "mount "+strings.Fields(l)[4])
+		if strings.Contains(l, " "+folder+"/") {
+			list = append(list, strings.Fields(l)[4])
 		}
 	}
-	folders, _ := filepath.Glob(filepath.Join(state, "s*"))
-	return append(what, folders...)
+	return list
 }
 
 // eventually waits for a condition with a deadline.
@@ -157,31 +165,6 @@ func TestSpares(t *testing.T) {
 	}
 	if l := left(t, state); len(l) > 0 || !gone(groups) {
 		t.Errorf("left behind: %v %v", l, groups)
-	}
-}
-
-// The runner process is killed under a running call: the call says so, the sandboxes go with it, and the next
-// computer is made by a new one, which removes what the old one left.
-func TestRunnerProcessKilled(t *testing.T) {
-	t.Parallel()
-	p, state := newProcess(t)
-	c := runnertest.Start(t, p, runner.Spec{})
-	groups := cgroupsOf(state)
-	// What is printed may come in two pieces, the second one when the process is gone already.
-	kill := sync.OnceValue(func() error { return syscall.Kill(runner.PID(p), syscall.SIGKILL) })
-	_, err := c.Call(t.Context(), runnertest.Python("print('up')\nwhile True: pass\n"), runner.SinkFunc(func(runner.Stream, []byte) error { return kill() }))
-	if !errors.Is(err, runner.ErrLost) {
-		t.Errorf("the call: %v", err)
-	}
-	<-c.Done()
-	eventually(t, 5*time.Second, "the sandboxes end", func() bool { return len(hostProcesses(state)) == 0 })
-	old, _ := filepath.Glob(filepath.Join(state, "s*"))
-	c = runnertest.Start(t, p, runner.Spec{})
-	if res, _ := runnertest.Run(t, c, runnertest.Python("")); res.ExitCode != 0 {
-		t.Errorf("on the new one: %+v", res)
-	}
-	if len(old) != 1 || !gone(old) || !gone(groups) {
-		t.Errorf("of the old start there is %v %v", old, groups)
 	}
 }
 

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == testServer {
 		serveForATest(os.Args[2], os.Args[3])
 	}
+	os.Setenv("SECRET_OF_THE_HOST", hostSecret) // as a server has secrets
 	goleak.VerifyTestMain(m)
 }
 

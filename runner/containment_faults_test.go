@@ -1,0 +1,310 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scriptorium-dev/scriptorium/runner"
+	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
+)
+
+// Kinds of programs that run when their runner is killed.
+var endless = []string{
+	"print('up')\nwhile True: pass\n",
+	"import time\nprint('up')\ntime.sleep(1000)\n",
+	"import os\nprint('up')\nwhile True: os.write(1, b'x' * 65536)\n",
+	"import sys\nprint('up')\nsys.stdin.read()\nimport time\ntime.sleep(1000)\n",
+	`import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        while True: time.sleep(1)
+print('up')
+while True: time.sleep(1)
+`,
+}
+
+// The runner process is killed while 20 calls run: each of them says so, the sandboxes go with it, and the next computer is made
+// by a new one, which finds what the old one could not remove. Nothing of it is left within five seconds.
+func TestContainRunnerKilled(t *testing.T) {
+	t.Parallel()
+	p, state := newProcess(t)
+	const calls = 20
+	up, ends := make(chan struct{}, calls), make(chan error, calls)
+	var computers []runner.Computer
+	for range calls {
+		computers = append(computers, runnertest.Start(t, p, runner.Spec{}))
+	}
+	for i, c := range computers {
+		call := runnertest.Python(endless[i%len(endless)])
+		call.Stdin = bytes.Repeat([]byte("x"), 1<<20)
+		go func() {
+			var once sync.Once
+			_, err := c.Call(context.Background(), call, runner.SinkFunc(func(runner.Stream, []byte) error {
+				once.Do(func() { up <- struct{}{} })
+				return nil
+			}))
+			<-c.Done()
+			ends <- err
+		}()
+	}
+	for range calls {
+		<-up
+	}
+	groups, folders := cgroupsOf(state), starts(state)
+	if n := len(hostProcesses(state)); n < 1+calls || len(folders) != 1 {
+		t.Errorf("while %d calls run there are %d processes and the starts %v", calls, n, folders)
+	}
+	killed := time.Now()
+	if err := syscall.Kill(runner.PID(p), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for range calls {
+		select {
+		case err := <-ends:
+			if !errors.Is(err, runner.ErrLost) {
+				t.Errorf("a call ended with: %v", err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("a call does not end")
+		}
+	}
+	eventually(t, 5*time.Second, "the sandboxes end", func() bool { return len(hostProcesses(state)) == 0 })
+	c := runnertest.Start(t, p, runner.Spec{})
+	if m := mountsBelow(t, folders[0]); !gone(folders) || !gone(groups) || len(m) > 0 {
+		t.Errorf("of the old start there is %v %v %v", folders, groups, m)
+	}
+	t.Logf("killed and made anew in %s", time.Since(killed))
+	if d := time.Since(killed); d > 5*time.Second {
+		t.Errorf("it took %s until nothing was left", d)
+	}
+	if res, out := runnertest.Run(t, c, runnertest.Python("print('fine')")); res.ExitCode != 0 || out.Stdout.String() != "fine\n" {
+		t.Errorf("on the new one: %+v", res)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if l := left(t, state); len(l) > 0 {
+		t.Errorf("left behind: %v", l)
+	}
+}
+
+// starts are the folders of starts.
+func starts(state string) []string {
+	folders, _ := filepath.Glob(filepath.Join(state, "s*"))
+	return folders
+}
+
+// alone has a test run in a process of its own, where nothing else opens files or starts goroutines.
+func alone(t *testing.T) (here bool) {
+	t.Helper()
+	const mark = "SCRIPTORIUM_TEST_ALONE"
+	if os.Getenv(mark) != "" {
+		return true
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), mark+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// 1,000 mixed calls on a few computers, a third of them killed at any moment: each is answered as what it was, and
+// afterwards there is no process, mount, cgroup, folder, descriptor or goroutine more than before.
+func TestContainThousandCalls(t *testing.T) {
+	t.Parallel()
+	if !alone(t) {
+		return
+	}
+	const lanes, calls = 4, 1000
+	few, many := newCounted(t, lanes), newCounted(t, lanes)
+	few.run(t, 10)
+	many.run(t, 10)
+	before := many.holds(t)
+	many.run(t, calls/lanes)
+	var after string
+	eventually(t, 5*time.Second, "nothing more than before", func() bool {
+		after = many.holds(t)
+		return after == before
+	})
+	if t.Failed() {
+		t.Fatalf("before it was\n%s\nand after %d calls\n%s", before, calls, after)
+	}
+	// The goroutines of the runner process: what it says of itself as it is ended.
+	if f, m := few.goroutines(t), many.goroutines(t); f < 10 || m > f+lanes {
+		t.Errorf("%d goroutines after few calls and %d after many", f, m)
+	}
+	for _, c := range []*counted{few, many} {
+		runnertest.Start(t, c.runner, runner.Spec{}) // and with it goes what was left
+		if err := c.runner.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if l := left(t, c.state); len(l) > 0 {
+			t.Errorf("left behind: %v", l)
+		}
+	}
+}
+
+// counted is a runner with computers, whose holdings can be counted.
+type counted struct {
+	runner    *runner.Process
+	state     string
+	computers []runner.Computer
+	log       *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func newCounted(t *testing.T, computers int) *counted {
+	t.Helper()
+	c := &counted{log: &lockedBuffer{}}
+	c.runner, c.state = newProcess(t, func(cfg *runner.Config) { cfg.Log = slog.New(slog.NewTextHandler(c.log, nil)) })
+	for range computers {
+		c.computers = append(c.computers, runnertest.Start(t, c.runner, runner.Spec{}))
+	}
+	return c
+}
+
+// run makes so many calls on each computer, and then one that takes no TERM.
+func (c *counted) run(t *testing.T, each int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for k, computer := range c.computers {
+		wg.Go(func() {
+			for i := range each {
+				oneOfMany(t, computer, k*7+i)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			call := runnertest.Python("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up')\nwhile True: time.sleep(1)\n")
+			if res, err := computer.Call(ctx, call, runner.SinkFunc(func(runner.Stream, []byte) error { cancel(); return nil })); err != nil || res.Signal != "SIGKILL" {
+				t.Errorf("%+v %v", res, err)
+			}
+			if res, err := computer.Call(t.Context(), runnertest.Python(""), runner.Discard); err != nil || res.ExitCode != 0 {
+				t.Errorf("the last call: %+v %v", res, err)
+			}
+			ps, err := computer.Processes(t.Context())
+			if err != nil || slices.ContainsFunc(ps, func(p runner.ProcessInfo) bool { return !p.Init }) {
+				t.Errorf("processes: %+v %v", ps, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// holds says all that the runner, its sandboxes and this process hold.
+func (c *counted) holds(t *testing.T) string {
+	t.Helper()
+	runtime.GC() // files that nobody closed would be hidden by it no longer than until now
+	count := func(pid any) int {
+		l, err := os.ReadDir(fmt.Sprintf("/proc/%v/fd", pid))
+		if err != nil {
+			t.Error(err)
+		}
+		return len(l)
+	}
+	var groups []string
+	for _, g := range cgroupsOf(c.state) {
+		below, _ := filepath.Glob(filepath.Join(g, "*", "cgroup.procs"))
+		groups = append(groups, below...)
+	}
+	var folders []string
+	for _, d := range starts(c.state) {
+		below, _ := filepath.Glob(filepath.Join(d, "*", "*"))
+		folders = append(folders, below...)
+	}
+	return fmt.Sprintf("%q\n%q\n%q\ndescriptors: %d here, %d of the runner process\ngoroutines here: %d", left(t, c.state), groups, folders,
+		count("self"), count(runner.PID(c.runner)), runtime.NumGoroutine())
+}
+
+var goroutine = regexp.MustCompile(`goroutine \d+ [^\n]*\[`)
+
+// goroutines ends the runner process as Go's programs are asked for their goroutines, and counts them.
+func (c *counted) goroutines(t *testing.T) int {
+	t.Helper()
+	if err := syscall.Kill(runner.PID(c.runner), syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	for _, computer := range c.computers {
+		<-computer.Done()
+	}
+	n := 0
+	eventually(t, 10*time.Second, "the runner process ends", func() bool {
+		c.log.mu.Lock()
+		defer c.log.mu.Unlock()
+		n = len(goroutine.FindAll(c.log.b.Bytes(), -1))
+		return len(hostProcesses(c.state)) == 0 && bytes.Contains(c.log.b.Bytes(), []byte("rflags"))
+	})
+	return n
+}
+
+// oneOfMany makes one call of a kind that the number says, and checks its end. A third is killed.
+func oneOfMany(t *testing.T, c runner.Computer, i int) {
+	python := func(source string) runner.Call { return runnertest.Python(source) }
+	run := func(call runner.Call, ok func(res runner.Result, out *runnertest.Output) bool) {
+		out := &runnertest.Output{}
+		if res, err := c.Call(t.Context(), call, out); err != nil || !ok(res, out) {
+			t.Errorf("call %d: %+v %v %q %q", i, res, err, out.Stdout.String(), out.Stderr.String())
+		}
+	}
+	switch i % 6 {
+	case 0:
+		run(python(fmt.Sprintf("print(%d)\nimport sys\nsys.exit(%d)", i, i%200)), func(res runner.Result, out *runnertest.Output) bool {
+			return res.ExitCode == i%200 && out.Stdout.String() == fmt.Sprintf("%d\n", i)
+		})
+	case 1: // cancelled anywhere between before its start and its running
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(15*time.Millisecond))))
+		defer cancel()
+		if res, err := c.Call(ctx, python("while True: pass"), runner.Discard); (err == nil && res.Reason != runner.ReasonCancelled) || (err != nil && ctx.Err() == nil) {
+			t.Errorf("call %d: %+v %v", i, res, err)
+		}
+	case 2:
+		run(python("import os\nfor i in range(3):\n    if os.fork() == 0:\n        while True: pass\nos.write(1, b'x' * 100)"), func(res runner.Result, out *runnertest.Output) bool {
+			return res.ExitCode == 0 && res.LeftOver == 3 && out.Stdout.Len() == 100
+		})
+	case 3:
+		call := python("import time\ntime.sleep(100)")
+		call.Timeout = time.Duration(1 + rand.Int64N(int64(15*time.Millisecond)))
+		run(call, func(res runner.Result, _ *runnertest.Output) bool { return res.Reason == runner.ReasonTimeout })
+	case 4:
+		call := python("import sys\nsys.stdout.write(sys.stdin.read())")
+		call.Stdin = bytes.Repeat([]byte("0123456789"), i)
+		run(call, func(res runner.Result, out *runnertest.Output) bool {
+			return res.ExitCode == 0 && bytes.Equal(out.Stdout.Bytes(), call.Stdin)
+		})
+	case 5:
+		call := python("1 / 0")
+		if i%12 == 5 { // in an interpreter of its own
+			call.Argv = []string{"python3", "-s", "main.py"}
+		}
+		run(call, func(res runner.Result, out *runnertest.Output) bool {
+			return res.ExitCode == 1 && bytes.HasSuffix(out.Stderr.Bytes(), []byte("ZeroDivisionError: division by zero\n"))
+		})
+	}
+}
