@@ -60,8 +60,10 @@ for n in range(1000000):
 func hostFiles() []attempt {
 	return []attempt{
 		{name: "paths of the host", program: `
-for p in HOST["file"], HOST["folder"], "/root", "/etc/shadow", "/etc/passwd", "/etc/hostname", "/var", "/run", "/boot", "/mnt", "/home/user", "/lost+found":
-    tries(p if p[:5] != "/tmp/" else "planted", os.stat, p)
+for p in HOST["file"], HOST["folder"], "/etc/shadow", "/etc/machine-id", "/boot", "/lost+found", "/var/log", "/var/run/docker.sock", "/run/containerd":
+    tries(p if "/host" not in p else "planted", os.stat, p)
+for d in "/root", "/home", "/run", "/mnt", "/media", "/srv", "/opt", "/var/lib/docker", "/var/tmp":
+    if os.path.exists(d): print(d, os.listdir(d)) if os.listdir(d) else None
 tries("by the init's root", os.stat, "/proc/1/root" + HOST["file"])
 tries("by the own root", os.stat, "/proc/self/root" + HOST["file"])
 tries("above the root", os.stat, "/" + "../" * 50 + HOST["file"])
@@ -70,27 +72,38 @@ os.symlink(HOST["file"], "/tmp/link")
 tries("by a link", open, "/tmp/link")
 tries("a hard link", os.link, HOST["file"], "/tmp/hard")
 os.unlink("/tmp/link")
-`, says: strings.ReplaceAll("planted planted /root /etc/shadow /etc/passwd /etc/hostname /var /run /boot /mnt /home/user /lost+found ", " ", " ENOENT\n") +
+`, says: strings.ReplaceAll("planted planted /etc/shadow /etc/machine-id /boot /lost+found /var/log /var/run/docker.sock /run/containerd ", " ", " ENOENT\n") +
 			"by the init's root EACCES\nby the own root ENOENT\nabove the root ENOENT\nfrom a descriptor ENOENT\nby a link ENOENT\na hard link ENOENT\n"},
 		{name: "the state folder", program: `
 tries("state", os.stat, HOST["state"])
 tries("by the init's root", os.listdir, "/proc/1/root" + HOST["state"])
 `, says: "state ENOENT\nby the init's root EACCES\n"},
 		{name: "writing the root", program: `
-for p in "/x", "/usr/x", "/usr/bin/python3", "/etc/x", "/bin/sh", "/home/x", "/.scriptorium/init.py", "/.scriptorium/x", "/lib/x":
+before = sorted(os.listdir("/")), os.stat("/usr/bin/python3")
+for p in "/x", "/usr/x", "/usr/bin/python3", "/etc/x", "/bin/sh", "/home/x", "/lib/x", "/.scriptorium/x":
     try: open(p, "w").close(); print("wrote", p)
     except OSError as e:
-        if e.errno not in (errno.EROFS, errno.EACCES): print(p, e)
+        if e.errno not in (errno.EROFS, errno.EACCES, errno.ENOENT): print(p, e)
 for f in lambda: os.chmod("/usr", 0o777), lambda: os.chown("/usr/bin/python3", 1000, 1000), lambda: os.unlink("/usr/bin/python3"), \
         lambda: os.rename("/usr", "/usr2"), lambda: os.mkdir("/var"), lambda: os.utime("/usr/bin/python3", (0, 0)), lambda: os.symlink("/tmp", "/x"), \
         lambda: os.setxattr("/usr/bin/python3", "user.x", b"x"), lambda: os.truncate("/usr/bin/python3", 0), lambda: os.link("/usr/bin/python3", "/workspace/python3"):
     try: f(); print("could")
     except OSError: pass
-print(sorted(os.listdir("/")) == sorted(set(os.listdir("/"))), os.path.isfile("/usr/bin/python3"))
-`, says: "True True\n"},
+print((sorted(os.listdir("/")), os.stat("/usr/bin/python3")) == before)
+`, says: "True\n"},
 		{name: "reading the root", program: `
-print([n for n in os.listdir("/etc") if os.access("/etc/" + n, os.R_OK) and n in ("shadow", "sudoers", "ssh", "ssl", "machine-id", "resolv.conf", "krb5.keytab")])
-`, says: "[]\n"},
+secret = ("shadow", "gshadow", "sudoers", "ssh", "ssl/private", "machine-id", "krb5.keytab", "environment", "fstab", "crypttab", "docker", "kubernetes", "systemd", "cron.d")
+print([n for n in secret if os.path.exists("/etc/" + n)])
+if os.path.exists("/etc/passwd"): print([l for l in open("/etc/passwd") if l.split(":")[0] not in ("root", "nobody", "script")], file=sys.stderr)
+for d, folders, files in os.walk("/"):
+    folders[:] = [f for f in folders if d != "/" or f not in ("proc", "sys", "dev", "usr")]
+    for p in (d + "/" + f for f in files):
+        if os.path.isfile(p) and HOST["mark"] in open(p, errors="replace").read() and not p.endswith("/attempt.py"): print("the host's mark is in", p)
+`, says: "[]\n", check: func(t *testing.T, _ *scene, e ended) {
+			if s := e.output.Stderr.String(); s != "" && s != "[]\n" {
+				t.Errorf("users of the host's? %s", s)
+			}
+		}},
 		{name: "/proc", program: `
 for p in "mem", "environ", "maps", "exe", "root", "cwd", "fd", "ns", "auxv", "pagemap":
     p = "/proc/1/" + p

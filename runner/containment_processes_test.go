@@ -69,21 +69,23 @@ if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         os.setsid()
-        print("grandchild")
+        print("up")
     while True: time.sleep(1)
 while True: time.sleep(1)
-`, says: "grandchild\n", ends: ending{reason: runner.ReasonTimeout, signal: "SIGKILL", leftOver: -1, most: 5 * time.Second}},
+`, says: "up\n", ends: ending{reason: runner.ReasonTimeout, signal: "SIGKILL", leftOver: -1, most: 5 * time.Second}},
 		{name: "SIGTERM that is answered", timeout: 500 * time.Millisecond, program: `
 def tidy(*_):
     print("tidied")
     sys.exit(7)
 signal.signal(signal.SIGTERM, tidy)
+print("up")
 while True: time.sleep(1)
-`, says: "tidied\n", ends: ending{reason: runner.ReasonTimeout, exitCode: 7, most: 5 * time.Second}},
+`, says: "up\ntidied\n", ends: ending{reason: runner.ReasonTimeout, exitCode: 7, most: 5 * time.Second}},
 		{name: "a stopped process", timeout: 500 * time.Millisecond, program: `
+print("up", flush=True)
 if os.fork() == 0: os.kill(os.getpid(), signal.SIGSTOP)
 os.kill(os.getpid(), signal.SIGSTOP)
-`, ends: ending{reason: runner.ReasonTimeout, signal: "SIGKILL", leftOver: -1, most: 6 * time.Second}},
+`, says: "up\n", ends: ending{reason: runner.ReasonTimeout, signal: "SIGKILL", leftOver: -1, most: 6 * time.Second}},
 		{name: "tracing the init", program: `
 for n, r in (("attach", 16), ("seize", 0x4206), ("read", 2), ("write", 5), ("kill", 8)): tries(n, system, "ptrace", r, 1, 0, 0)
 tries("its parent", system, "ptrace", 16, os.getppid(), 0, 0)

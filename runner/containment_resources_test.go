@@ -17,6 +17,9 @@ func TestContainResources(t *testing.T) {
 		{name: "disk full in tmp", program: `
 print(fill("/tmp/full"), fill("/tmp/more"))
 `, says: "4 MiB ENOSPC 0 MiB ENOSPC\n"},
+		{name: "disk full in shm", program: `
+print(fill("/dev/shm/full"), fill("/dev/shm/more"))
+`, says: "4 MiB ENOSPC 0 MiB ENOSPC\n"},
 		{name: "disk full in a home", with: func(c *runner.Call) {
 			c.Files = append(c.Files, runner.FileChange{Op: runner.FileMkdir, Path: "/home/agent", Mode: 0o1777})
 			c.Dir, c.Argv = "/home/agent", []string{"python3", "/workspace/main.py"}
@@ -95,7 +98,12 @@ try:
 except MemoryError: print("no memory", len(n) < 128)
 n = None
 `, says: "no memory\nno memory True\n"},
-		{name: "memory of one process, uncaught", program: `x = bytearray(1 << 30)`, ends: ending{exitCode: 1}},
+		{name: "memory of one process, uncaught", program: `x = bytearray(1 << 40)`, ends: ending{exitCode: 1}},
+		{name: "memory past a limit that was raised", program: `
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+x = bytearray(1 << 30)
+for i in range(0, len(x), 4096): x[i] = 1
+`, ends: ending{reason: runner.ReasonMemory, signal: "SIGKILL", most: 15 * time.Second}, check: isGone},
 		{name: "memory of many processes", program: `
 for i in range(6):
     if os.fork() == 0:

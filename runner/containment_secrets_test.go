@@ -48,9 +48,9 @@ print(sorted(l.split("=")[0] for l in open("/proc/self/environ").read().split("\
 			"['HOME', 'LANG', 'PATH', 'PYTHONDONTWRITEBYTECODE', 'PYTHONUNBUFFERED', 'TZ']\n"},
 		{name: "the init", program: `
 for p in "environ", "mem", "maps", "fd/3", "fd/4", "fd", "root", "cwd", "exe", "auxv", "task/1/environ", "task/1/mem", "task/1/fd/3", "map_files": tries(p, open, "/proc/1/" + p)
-print([a.rpartition("/")[2].rstrip("c") for a in open("/proc/1/cmdline").read().split("\0")[1:] if a])
+print(HOST["state"] in open("/proc/1/cmdline").read())
 `, says: "environ EACCES\nmem EACCES\nmaps EACCES\nfd/3 EACCES\nfd/4 EACCES\nfd EACCES\nroot EACCES\ncwd EACCES\nexe EACCES\nauxv EACCES\n" +
-			"task/1/environ EACCES\ntask/1/mem EACCES\ntask/1/fd/3 EACCES\nmap_files ENOENT\n['init.py']\n"},
+			"task/1/environ EACCES\ntask/1/mem EACCES\ntask/1/fd/3 EACCES\nmap_files ENOENT\nFalse\n"},
 		{name: "the init's sockets", program: `
 import stat
 for fd in range(3, 1024):
