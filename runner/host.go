@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -290,7 +292,7 @@ func (h *host) spare(spec Spec) *hosted {
 func (h *host) fill() {
 	for {
 		h.mu.Lock()
-		if h.filling || len(h.waiting) >= h.spares || h.quitting() {
+		if h.filling || len(h.waiting) >= h.spares || h.quitting() || !roomForSpare() {
 			h.mu.Unlock()
 			return
 		}
@@ -311,6 +313,24 @@ func (h *host) fill() {
 			return
 		}
 	}
+}
+
+// spareRoom is how much memory has to be available for a spare to be made: a computer's, so that one which waits takes nothing from one that runs.
+const spareRoom = DefaultMemoryBytes + sandboxOverhead
+
+// roomForSpare says whether the machine has memory for it; where that is not known it has.
+func roomForSpare() bool {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return true
+	}
+	for l := range strings.Lines(string(b)) {
+		if f := strings.Fields(l); len(f) > 1 && f[0] == "MemAvailable:" {
+			kib, err := strconv.ParseInt(f[1], 10, 64)
+			return err != nil || kib<<10 >= spareRoom
+		}
+	}
+	return true
 }
 
 func (h *host) quitting() bool {
