@@ -28,6 +28,10 @@ func (r *callResolver) Version(ctx context.Context, obj *call.Call) (*script.Ver
 	return load(ctx, obj, loadKey{field: "version"}, func(c *call.Call) string { return optional(c.VersionID) }, r.Scripts.VersionsByIDs)
 }
 
+func (r *callResolver) QueuePosition(ctx context.Context, obj *call.Call) (*int, error) {
+	return load(ctx, obj, loadKey{field: "queuePosition"}, (*call.Call).QueuedRun, r.Calls.QueuePositions)
+}
+
 func (r *callResolver) Author(ctx context.Context, obj *call.Call) (*key.Key, error) {
 	return load(ctx, obj, loadKey{field: "author"}, func(c *call.Call) string { return c.KeyID }, r.Keys.ByIDs)
 }

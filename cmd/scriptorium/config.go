@@ -28,7 +28,7 @@ type config struct {
 	CallTimeoutLimit time.Duration
 	SpareComputers   int
 	Computers        int
-	QueuedCalls      int
+	Queue            int
 	AllowedOrigins   []string
 	CheckConfig      bool
 
@@ -53,7 +53,7 @@ func (c *config) define(f *flag.FlagSet) (origins *string) {
 	f.DurationVar(&c.CallTimeoutLimit, "call-timeout-limit", 10*time.Minute, "the longest time that a call may take, in whole seconds")
 	f.IntVar(&c.SpareComputers, "spare-computers", 2, "how many computers wait, booted, for runs and direct calls to take (each some 35 MiB); 0: each is made when it is needed")
 	f.IntVar(&c.Computers, "computers", 32, "how many computers this server has at once (each may use 512 MiB)")
-	f.IntVar(&c.QueuedCalls, "queued-calls", 1024, "how many calls may wait at this server; past that they are refused")
+	f.IntVar(&c.Queue, "queue", 100, "how many calls of one organization may wait for a computer at this server (and ten times as many of all); further ones are refused")
 	origins = f.String("allowed-origins", "", "comma-separated `origins` of browser pages on other hosts, such as https://app.example.org")
 	f.BoolVar(&c.CheckConfig, "check-config", false, "check the configuration and exit")
 	return origins
@@ -164,8 +164,8 @@ func (c *config) check() []error {
 	if c.SpareComputers < 0 || c.SpareComputers > c.Computers {
 		fail("--spare-computers: must be from 0 to --computers")
 	}
-	if c.QueuedCalls < 1 {
-		fail("--queued-calls: must be at least 1")
+	if c.Queue < 1 {
+		fail("--queue: must be at least 1")
 	}
 	for _, o := range c.AllowedOrigins {
 		if u, err := url.Parse(o); err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o {

@@ -38,11 +38,11 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	env := environment(map[string]string{"SCRIPTORIUM_COMPUTER_IDLE": "soon"})
 	_, err := parseConfig("serve", []string{"--listen", "nowhere", "--data", "", "--database-url", "mysql://u:secret@h/d", "--redis-url", "http://h", "--call-timeout-limit", "1500ms", "--computers", "0",
-		"--queued-calls", "0", "--allowed-origins", "app.example.org", "extra"}, env, io.Discard)
+		"--queue", "0", "--allowed-origins", "app.example.org", "extra"}, env, io.Discard)
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"--listen", "--data", "--database-url", "--redis-url", "--call-timeout-limit", "--computers", "--queued-calls", "--allowed-origins", `"extra"`, "SCRIPTORIUM_COMPUTER_IDLE"} {
+	for _, want := range []string{"--listen", "--data", "--database-url", "--redis-url", "--call-timeout-limit", "--computers", "--queue", "--allowed-origins", `"extra"`, "SCRIPTORIUM_COMPUTER_IDLE"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not reported in: %v", want, err)
 		}

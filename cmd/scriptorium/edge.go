@@ -134,7 +134,9 @@ func (c *config) limits() deployment.Limits {
 		"operationSeconds": int64(l.Time / time.Second), "jsonDepth": int64(l.ValueDepth), "socketOperations": int64(l.SocketOperations),
 		"pageSize": page.Max, "scriptSourceBytes": script.MaxSource, "environmentBytes": run.MaxEnvironmentBytes,
 		"callTimeoutSeconds": int64(c.CallTimeoutLimit / time.Second), "outputKeptBytes": output.DefaultBound, "answerBytes": call.MaxAnswer,
-		"computers": int64(c.Computers), "computerIdleSeconds": int64(c.ComputerIdle / time.Second), "queuedCalls": int64(c.QueuedCalls),
+		"computers": int64(c.Computers), "computerIdleSeconds": int64(c.ComputerIdle / time.Second), "queuedCalls": int64(c.Queue),
+		"queuedCallsOfRun": call.DefaultMaxQueued, "queueSeconds": int64(call.MaxQueueTime / time.Second),
 		"computerMemoryBytes": runner.DefaultMemoryBytes, "workspaceBytes": runner.DefaultWorkspaceBytes, "homeBytes": runner.DefaultHomeBytes,
+		"tmpBytes": runner.DefaultTmpBytes, "processes": runner.DefaultProcesses, "openFiles": runner.DefaultOpenFiles,
 	}
 }

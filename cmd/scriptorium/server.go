@@ -262,7 +262,7 @@ func (s *server) wordsPart() lifecycle.Part {
 				return err
 			}
 			s.words, err = s.joinWords(run.Config{
-				Server: name, MaxComputers: s.config.Computers, MaxQueued: s.config.QueuedCalls, Idle: s.config.ComputerIdle,
+				Server: name, MaxComputers: s.config.Computers, MaxQueued: s.config.Queue, Idle: s.config.ComputerIdle,
 				Drain: drainTime, Log: s.log,
 			})
 			if err != nil {

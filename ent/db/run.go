@@ -41,7 +41,7 @@ type Run struct {
 	Owner string `json:"owner,omitempty"`
 	// fencing: counted up whenever the owner changes
 	OwnerToken int64 `json:"owner_token,omitempty"`
-	// when the owner's lease ends
+	// when the owner's lease ends; without an owner, when the last one gave the run back
 	OwnerUntil *time.Time `json:"owner_until,omitempty"`
 	// FinishedAt holds the value of the "finished_at" field.
 	FinishedAt *time.Time `json:"finished_at,omitempty"`

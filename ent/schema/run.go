@@ -32,7 +32,7 @@ func (Run) Fields() []ent.Field {
 		field.Bytes("tools").Immutable().Comment("the tools offered in this run, as JSON, fixed when it was created"),
 		field.String("owner").MaxLen(64).Default("").Comment("the server that holds the run's computer; empty: none"),
 		field.Int64("owner_token").Default(0).Comment("fencing: counted up whenever the owner changes"),
-		field.Time("owner_until").Optional().Nillable().Comment("when the owner's lease ends"),
+		field.Time("owner_until").Optional().Nillable().Comment("when the owner's lease ends; without an owner, when the last one gave the run back"),
 		field.Time("finished_at").Optional().Nillable(),
 	}
 }

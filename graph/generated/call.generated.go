@@ -31,6 +31,8 @@ type CallResolver interface {
 	Script(ctx context.Context, obj *call.Call) (*script.Script, error)
 	Version(ctx context.Context, obj *call.Call) (*script.Version, error)
 
+	QueuePosition(ctx context.Context, obj *call.Call) (*int, error)
+
 	Author(ctx context.Context, obj *call.Call) (*key.Key, error)
 }
 
@@ -228,6 +230,29 @@ func (ec *executionContext) _Call_status(ctx context.Context, field graphql.Coll
 }
 func (ec *executionContext) fieldContext_Call_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Call", field, false, false, "CallStatus")
+}
+
+func (ec *executionContext) _Call_queuePosition(ctx context.Context, field graphql.CollectedField, obj *call.Call) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Call_queuePosition(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Call().QueuePosition(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Call_queuePosition(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Call", field, true, true, "Int")
 }
 
 func (ec *executionContext) _Call_errorCode(ctx context.Context, field graphql.CollectedField, obj *call.Call) (ret graphql.Marshaler) {
@@ -2194,6 +2219,12 @@ func (ec *executionContext) _Call(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "queuePosition":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Call_queuePosition(ctx, field, obj)
+				})
 		case "errorCode":
 			out.Values[i] = ec._Call_errorCode(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {

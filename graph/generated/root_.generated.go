@@ -140,6 +140,7 @@ type ComplexityRoot struct {
 		ID              func(childComplexity int) int
 		Output          func(childComplexity int) int
 		PeakMemoryBytes func(childComplexity int) int
+		QueuePosition   func(childComplexity int) int
 		QueuedAt        func(childComplexity int) int
 		Run             func(childComplexity int) int
 		Script          func(childComplexity int) int
@@ -921,6 +922,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Call.PeakMemoryBytes(childComplexity), true
+	case "Call.queuePosition":
+		if e.ComplexityRoot.Call.QueuePosition == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Call.QueuePosition(childComplexity), true
 	case "Call.queuedAt":
 		if e.ComplexityRoot.Call.QueuedAt == nil {
 			break
@@ -2997,7 +3004,7 @@ extend type Subscription {
 Where a call stands. The first two go on; the others are ends.
 """
 enum CallStatus {
-  "It waits for its turn."
+  "It waits for its turn: behind others of its run, or for a computer (` + "`" + `queuePosition` + "`" + `)."
   QUEUED
   "Its program runs."
   RUNNING
@@ -3041,7 +3048,7 @@ enum CallErrorCode {
   SCRIPT_DELETED
   "` + "`" + `The computer was lost before the script finished.` + "`" + `"
   COMPUTER_LOST
-  "` + "`" + `No computer could be made for this call.` + "`" + `: it could not be started, or too many calls wait already."
+  "` + "`" + `No computer could be made for this call.` + "`" + `: it could not be started; or too many calls wait already, 100 of its run or those of its organization that wait for a computer (--queue, 100 by default); or it waited for one for 15 minutes."
   COMPUTER_UNAVAILABLE
   "` + "`" + `A script cannot be used in a nested agent turn.` + "`" + `"
   NESTED
@@ -3065,6 +3072,13 @@ type Call implements Node {
   arguments: JSON!
   "Where it stands."
   status: CallStatus!
+  """
+  The place of its run among those that wait for a computer, as the server that is asked has it now: 1 is the next one to get one. The calls
+  of a run share its place, and its computer, and run in their order. Null where it does not wait for a computer: its run has one, where it waits
+  behind the run's other calls or is about to start; another server took it; it runs, or has ended. Computers are handed out in turn: to
+  each organization with a run that waits, of these to each of its agents, and of an agent's runs to the one that has waited for longest.
+  """
+  queuePosition: Int @goField(forceResolver: true)
   "Why it did not come back on its own terms; null otherwise."
   errorCode: CallErrorCode
   "Exactly what the model reads: exit code and both outputs, cut at 32 KiB together, or a fixed sentence, or what one of the four tools that need no computer has to say. Empty until the end. Rules: S2-cut, S2-fixed."
@@ -3274,7 +3288,7 @@ input ToolCallInput {
   arguments: JSON
   "The number of the version that the run has of this tool (Tool.version): another one, or any for one of the system's five tools, is NOT_FOUND. Left out: not checked."
   version: Int
-  "True: answered when the call has ended. False: answered at once; follow it with callOutput. A client that goes away does not cancel the call."
+  "True: answered when the call has ended; where that takes longer than the deployment lets calls run, and a minute: the top-level error TIMEOUT, and the call goes on. False: answered at once; follow it with callOutput. A client that goes away does not cancel the call."
   wait: Boolean = true
   "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same call; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
@@ -4703,6 +4717,8 @@ func (ec *executionContext) childFields_Call(ctx context.Context, field graphql.
 		return ec.fieldContext_Call_arguments(ctx, field)
 	case "status":
 		return ec.fieldContext_Call_status(ctx, field)
+	case "queuePosition":
+		return ec.fieldContext_Call_queuePosition(ctx, field)
 	case "errorCode":
 		return ec.fieldContext_Call_errorCode(ctx, field)
 	case "text":

@@ -10,6 +10,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
+	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/internal/text"
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
@@ -45,7 +46,7 @@ func (s *Service) ToolCall(ctx context.Context, in ToolCallInput) (*ToolCallPayl
 	defer a.forget()
 	if !a.call.Status.Ended() && !a.replayed {
 		if s.host.Ours(a.owner) {
-			s.host.Wake(*a.call.RunID, 1)
+			s.host.Wake(a.ref, a.call.ID, a.call.QueuedAt)
 		} else {
 			s.host.TellOwner(ctx, a.owner)
 		}
@@ -73,8 +74,9 @@ type accepted struct {
 	call     *Call
 	input    []byte
 	owner    string // of the run, when it was read
-	replayed bool   // an equal request made the call
-	here     bool   // it needs no computer
+	ref      run.Ref
+	replayed bool // an equal request made the call
+	here     bool // it needs no computer
 	ended    <-chan *Call
 	forget   func()
 }
@@ -176,7 +178,7 @@ func (s *Service) decide(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 	if err != nil {
 		return nil, err
 	}
-	a := &accepted{call: c, owner: t.owner, forget: func() {}}
+	a := &accepted{call: c, owner: t.owner, ref: c.ref(), forget: func() {}}
 	if no != nil {
 		c.Status, c.ErrorCode, c.Text, c.FinishedAt = Refused, &no.code, no.text, &now
 		return a, nil
@@ -185,8 +187,18 @@ func (s *Service) decide(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 	if a.here = servedHere(c.Tool); a.here {
 		return a, nil
 	}
-	a.ended, a.forget = s.waiter(c.ID)
+	ended, forget := s.waiter(c.ID)
+	a.ended, a.forget = ended, func() { forget(); s.host.Forget(c.ID) }
 	return a, nil
+}
+
+// ref is the call's run, and whose it is.
+func (c *Call) ref() run.Ref {
+	r := run.Ref{OrganizationID: c.OrganizationID, RunID: *c.RunID}
+	if c.AgentID != nil {
+		r.AgentID = *c.AgentID
+	}
+	return r
 }
 
 // refuses answers the user errors: no call can be accepted.
@@ -274,7 +286,7 @@ func (s *Service) timeout(v *key.Viewer, version int) int {
 	return slices.Min(limits)
 }
 
-// room says whether there are computers, and place for one more call.
+// room says whether there are computers, and place for one more call: one that it accepts is admitted at the host from here.
 func (s *Service) room(ctx context.Context, t *target, c *Call) (*refusal, error) {
 	if t.queued >= s.config.MaxQueued {
 		return refuse(ComputerUnavailable), nil
@@ -288,7 +300,7 @@ func (s *Service) room(ctx context.Context, t *target, c *Call) (*refusal, error
 		return nil, ctx.Err()
 	case errors.Is(err, runner.ErrNotConfigured):
 		return refuse(NotConfigured), nil
-	case err != nil || !s.host.Admits(*c.RunID):
+	case err != nil || !s.host.Admit(ctx, c.ref(), c.ID):
 		return refuse(ComputerUnavailable), nil
 	}
 	return nil, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
-// orphanAge is how long a call may wait in a run that no server takes.
-const orphanAge = 15 * time.Minute
+// MaxQueueTime is how long a call may wait for a computer. Then it is refused.
+const MaxQueueTime = 15 * time.Minute
 
 // Waiting implements run.Calls.
 func (s *Service) Waiting(ctx context.Context, m *run.Machine) (bool, error) {
@@ -19,30 +19,30 @@ func (s *Service) Waiting(ctx context.Context, m *run.Machine) (bool, error) {
 }
 
 // Refuse implements run.Calls.
-func (s *Service) Refuse(ctx context.Context, m *run.Machine, why error) error {
+func (s *Service) Refuse(ctx context.Context, m *run.Machine, why error) (string, error) {
 	code := ComputerUnavailable
 	if errors.Is(why, runner.ErrNotConfigured) {
 		code = NotConfigured
 	}
 	s.log.WarnContext(ctx, "a call is refused: its computer could not be made", "run", m.RunID, "error", why)
 	id, err := refuseHead(ctx, s.db, m.RunID, m.Lease(), refuse(code), s.now())
-	if err != nil || id == "" {
-		return err
+	if err == nil && id != "" {
+		s.tellEnded(ctx, map[string]output.Summary{id: {}})
 	}
-	s.tellEnded(ctx, map[string]output.Summary{id: {}})
-	return nil
+	return id, err
 }
 
 // Look implements run.Calls. It also finds the ends of calls that somebody here waits for and that were not told.
-func (s *Service) Look(ctx context.Context, server string) ([]run.Work, error) {
+func (s *Service) Look(ctx context.Context, server string) (work []run.Work, whole bool, err error) {
 	if waited := s.awaited(); len(waited) > 0 {
 		calls, err := readAnywhere(ctx, s.db, waited)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		s.deliver(calls...)
 	}
-	return lookFor(ctx, s.db, server)
+	work, err = lookFor(ctx, s.db, server)
+	return work, len(work) < lookLimit, err
 }
 
 // RunNext implements run.Calls: it claims the run's next call, runs it, and writes its end.

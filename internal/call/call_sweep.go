@@ -82,9 +82,9 @@ func (s *Service) Recover(ctx context.Context) error {
 	})
 }
 
-// Sweep ends calls that have waited for long in runs that no server takes.
+// Sweep refuses calls that have waited for too long in runs that no server takes.
 func (s *Service) Sweep(ctx context.Context) error {
-	ids, err := endOrphans(ctx, s.db, s.now().Add(-orphanAge), s.now(), refuse(ComputerLost))
+	ids, err := endLate(ctx, s.db, s.now().Add(-MaxQueueTime), s.now(), refuse(ComputerUnavailable))
 	if err != nil {
 		return err
 	}

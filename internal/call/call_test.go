@@ -271,7 +271,7 @@ func TestComputerUnavailable(t *testing.T) {
 	t.Parallel()
 	databasetest.Each(t, func(t *testing.T, d *database.DB) {
 		fake := newFake()
-		w := newWorld(t, d, calltest.Options{Runner: fake, Run: run.Config{MaxComputers: 1, MaxWaiting: 1}, Call: call.Config{MaxQueued: 2}})
+		w := newWorld(t, d, calltest.Options{Runner: fake, Run: run.Config{MaxComputers: 1, MaxQueued: 1}, Call: call.Config{MaxQueued: 2}})
 		r := w.Run(w.ctx, w.agent)
 		const sentence = "No computer could be made for this call."
 		fake.FailStart(runner.ErrUnavailable)
@@ -280,7 +280,7 @@ func TestComputerUnavailable(t *testing.T) {
 		if c := w.Script(w.ctx, r, "plain"); c.Status != call.Failed {
 			t.Fatalf("the next call: %s", c.Status)
 		}
-		// One computer, one run that waits for it; the third run is refused at once, and so is the third call that waits.
+		// One computer, one call that waits for it; the next one is refused at once, and so is the third call that waits behind the run's own.
 		w.Save(w.ctx, w.agent, "hang", "#fake: wait go\n", "")
 		busy := w.Begin(w.ctx, r, "script_run", `{"name":"hang"}`)
 		w.wait(t, fake, "go")
@@ -301,25 +301,6 @@ func TestComputerUnavailable(t *testing.T) {
 			t.Errorf("computers: %v", got)
 		}
 	})
-}
-
-// TestQueueOfServer: a server bounds what waits in all of its runs together.
-func TestQueueOfServer(t *testing.T) {
-	t.Parallel()
-	d := databasetest.New(t, database.SQLite)
-	w := newWorld(t, d, calltest.Options{Run: run.Config{MaxQueued: 2}})
-	w.Save(w.ctx, w.agent, "hang", "#fake: wait go\n", "")
-	a, b := w.Run(w.ctx, w.agent), w.Run(w.ctx, w.agent)
-	for _, r := range []string{a, b} {
-		w.Begin(w.ctx, r, "script_run", `{"name":"hang"}`)
-	}
-	calltest.Eventually(t, "a call can wait no more", func() bool { return !w.Host.Admits(a) })
-	expect(t, w.Begin(w.ctx, a, "script_run", `{"name":"plain"}`), call.Refused, call.ComputerUnavailable, "No computer could be made for this call.")
-	w.Fake.Release("go")
-	calltest.Eventually(t, "calls can wait again", func() bool { return w.Host.Admits(a) })
-	if c := w.Script(w.ctx, a, "plain"); c.Status != call.Failed {
-		t.Errorf("then: %s", c.Status)
-	}
 }
 
 // TestGenerationWithoutAgent: a run without an agent has a computer, and nothing to bring into it.

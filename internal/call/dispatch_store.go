@@ -220,12 +220,15 @@ func lockForCancel(ctx context.Context, tx *database.Tx, organizationID, callID 
 	return c, owner, rows.Err()
 }
 
-// lookFor reads what the server must know: see run.Calls.
+// lookLimit is the most that one look reads: more than a server's queue holds.
+const lookLimit = 5000
+
+// lookFor reads what the server must know, what is to stop first: see run.Calls.
 func lookFor(ctx context.Context, d *database.DB, server string) ([]run.Work, error) {
-	rows, err := d.SQL().QueryContext(ctx, `SELECT c.run_id, c.id, c.cancel FROM calls c JOIN runs r ON r.id = c.run_id
+	rows, err := d.SQL().QueryContext(ctx, fmt.Sprintf(`SELECT r.organization_id, r.agent_id, r.id, c.created_at, r.owner_until, c.id, c.cancel FROM calls c JOIN runs r ON r.id = c.run_id
 		WHERE c.status = 'RUNNING' AND c.cancel <> '' AND r.owner = $1
-		UNION ALL SELECT c.run_id, c.id, '' FROM calls c JOIN runs r ON r.id = c.run_id
-		WHERE c.status = 'QUEUED' AND r.status = 'OPEN' AND (r.owner = '' OR r.owner = $1) LIMIT 1000`, server)
+		UNION ALL SELECT r.organization_id, r.agent_id, r.id, c.created_at, r.owner_until, c.id, '' FROM calls c JOIN runs r ON r.id = c.run_id
+		WHERE c.status = 'QUEUED' AND r.status = 'OPEN' AND (r.owner = '' OR r.owner = $1) ORDER BY 7 DESC, 6 LIMIT %d`, lookLimit), server)
 	if err != nil {
 		return nil, fmt.Errorf("call: look: %w", err)
 	}
@@ -233,7 +236,7 @@ func lookFor(ctx context.Context, d *database.DB, server string) ([]run.Work, er
 	var work []run.Work
 	for rows.Next() {
 		var w run.Work
-		if err := rows.Scan(&w.RunID, &w.CallID, &w.Stop); err != nil {
+		if err := w.Scan(rows, &w.CallID, &w.Stop); err != nil {
 			return nil, fmt.Errorf("call: look: %w", err)
 		}
 		work = append(work, w)
@@ -241,13 +244,13 @@ func lookFor(ctx context.Context, d *database.DB, server string) ([]run.Work, er
 	return work, rows.Err()
 }
 
-// endOrphans ends calls that have waited since before then in runs that no server took.
-func endOrphans(ctx context.Context, d *database.DB, then, at time.Time, why *refusal) (ids []string, err error) {
+// endLate ends calls that have waited for a computer since before then: in runs that no server has, and had since.
+func endLate(ctx context.Context, d *database.DB, then, at time.Time, why *refusal) (ids []string, err error) {
 	err = d.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
 		ids = nil
-		rows, err := tx.SQL().QueryContext(ctx, `UPDATE calls SET status = 'LOST', error_code = $1, text = $2, finished_at = $3
-			WHERE id IN (SELECT c.id FROM calls c JOIN runs r ON r.id = c.run_id WHERE c.status = 'QUEUED' AND c.created_at < $4 AND r.owner = '' LIMIT 100)
-			AND status = 'QUEUED' RETURNING id`, string(why.code), []byte(why.text), at, then)
+		rows, err := tx.SQL().QueryContext(ctx, `UPDATE calls SET status = 'REFUSED', error_code = $1, text = $2, finished_at = $3
+			WHERE id IN (SELECT c.id FROM calls c JOIN runs r ON r.id = c.run_id WHERE c.status = 'QUEUED' AND c.created_at < $4 AND r.owner = ''
+			AND (r.owner_until IS NULL OR r.owner_until < $4) LIMIT 100) AND status = 'QUEUED' RETURNING id`, string(why.code), []byte(why.text), at, then)
 		if err != nil {
 			return err
 		}
@@ -262,7 +265,7 @@ func endOrphans(ctx context.Context, d *database.DB, then, at time.Time, why *re
 		return rows.Err()
 	})
 	if err != nil {
-		return nil, fmt.Errorf("call: end those that nobody took: %w", err)
+		return nil, fmt.Errorf("call: end those that waited for too long: %w", err)
 	}
 	return ids, nil
 }

@@ -5,10 +5,12 @@
 //
 //	call_accept.go    every rule in order; a call that a rule refuses is a row, too
 //	arguments.go      what the script will read, out of what came
+//	call_queue.go     where it stands while it waits for a computer
 //	call_dispatch.go  the next call of a run is claimed and run on the run's computer
 //	process.go        what the process gets: argv, environment, files, stdin
 //	outcome.go        what came of it: the table of states
 //	call_finish.go    the outcome becomes state and answer, in one transaction, if the run is still ours
+//	evidence.go       what is kept of how it ran
 //	answer.go         the text that the model reads
 //	call_cancel.go    stopping one; a deleted script, a finished run
 //	call_watch.go     callOutput: what it prints, and its end

@@ -18,17 +18,20 @@ import (
 type Config struct {
 	// TimeoutLimit is the longest that any call may run (600 s), in whole seconds (S2-mintime).
 	TimeoutLimit time.Duration
-	// MaxQueued is how many calls of a run wait at most (100); further ones get COMPUTER_UNAVAILABLE.
+	// MaxQueued is how many calls of a run wait at most (DefaultMaxQueued); further ones get COMPUTER_UNAVAILABLE.
 	MaxQueued int
 	Log       *slog.Logger
 }
+
+// DefaultMaxQueued is how many calls of a run wait at most, where nothing else is said.
+const DefaultMaxQueued = 100
 
 func (c Config) withDefaults() Config {
 	if c.TimeoutLimit == 0 {
 		c.TimeoutLimit = 600 * time.Second
 	}
 	if c.MaxQueued == 0 {
-		c.MaxQueued = 100
+		c.MaxQueued = DefaultMaxQueued
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -25,16 +25,22 @@ type Machine struct {
 	wakes  chan struct{}
 
 	// Under Host.mu.
-	pending  int       // calls that may wait
-	starting bool      // generations wait
-	dirty    bool      // the agent's scripts have changed
-	finished bool      // the run is
-	evicted  bool      // others need the place
-	leaving  bool      // nothing more is begun
-	idle     bool      // nothing is to do
-	idleFrom time.Time // since when
-	until    time.Time // when the lease ends
-	synced   int64     // offset of the change that the home has come to
+	ref      Ref
+	waits    map[string]bool // calls that may wait, by their ids
+	starting bool            // generations wait
+	woken    uint64          // Host.ticks when that was last told of directly
+	dirty    bool            // the agent's scripts have changed
+	finished bool            // the run is
+	waiting  bool            // for a place: nothing works on it yet
+	since    time.Time       // when it began to wait; then, when its turn began
+	worked   bool            // a call was begun in this turn
+	evicted  bool            // others need the place
+	leaving  bool            // nothing more is begun
+	released bool            // the run was given back
+	idle     bool            // nothing is to do
+	idleFrom time.Time       // since when
+	until    time.Time       // when the lease ends, or was given back
+	synced   int64           // offset of the change that the home has come to
 
 	claiming chan struct{} // a lock (one token): a call is being claimed, or current is being read
 	current  *current
@@ -56,47 +62,28 @@ type current struct {
 // Lease is the machine's right to its run.
 func (m *Machine) Lease() Lease { return m.lease }
 
-// Wake has the run's calls looked at: n more wait. Where this server does not own the run it takes it, when it may.
-func (h *Host) Wake(runID string, n int) {
-	h.wake(runID, func(m *Machine) { m.pending += n })
+// Wake has a call of the run looked at, which waits since then. Where this server does not own the run it takes it, when it may.
+func (h *Host) Wake(ref Ref, callID string, since time.Time) {
+	h.wake(ref, callID, since, func(m *Machine) { m.waits[callID] = true })
 }
 
-// wake changes what the machine has to do, making one where there is none. Nothing happens where no place is left to wait in.
-func (h *Host) wake(runID string, what func(*Machine)) {
+// wake changes what the machine has to do, making one where there is none. What was admitted under the id counts as the machine's from here.
+func (h *Host) wake(ref Ref, id string, since time.Time, what func(*Machine)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m := h.machines[runID]
-	if m == nil {
-		if h.stopping || !h.hasPlace() {
-			return
-		}
-		m = h.newMachine(runID)
-		h.machines[runID] = m
-		if len(h.machines)-len(h.waiting) <= h.config.MaxComputers {
-			h.work.Go(m.work)
-		} else {
-			h.waiting = append(h.waiting, m)
-			h.evict()
-		}
+	kept := h.reserved[id].place
+	delete(h.reserved, id)
+	if h.stopping {
+		return
 	}
+	m := h.machines[ref.RunID]
+	if m == nil {
+		m = h.enter(ref, kept, since)
+	}
+	h.ticks++
+	m.woken = h.ticks
 	what(m)
 	m.signal()
-}
-
-// hasPlace says whether one more run can have a computer or wait for one.
-func (h *Host) hasPlace() bool {
-	return len(h.machines) < h.config.MaxComputers+h.config.MaxWaiting
-}
-
-// Admits says whether a call of the run can be taken on by this server.
-func (h *Host) Admits(runID string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	waiting := 0
-	for _, m := range h.machines {
-		waiting += m.pending
-	}
-	return !h.stopping && waiting < h.config.MaxQueued && (h.machines[runID] != nil || h.hasPlace())
 }
 
 // Stopping says whether the host takes no more work.
@@ -106,38 +93,10 @@ func (h *Host) Stopping() bool {
 	return h.stopping
 }
 
-// evict asks the machine that has been idle for longest to give its place up.
-func (h *Host) evict() {
-	var oldest *Machine
-	for _, m := range h.machines {
-		if m.idle && !m.evicted && (oldest == nil || m.idleFrom.Before(oldest.idleFrom)) {
-			oldest = m
-		}
-	}
-	if oldest != nil {
-		oldest.evicted = true
-		oldest.signal()
-	}
-}
-
-// left takes a machine that has ended out, and gives its place to the next one.
-func (h *Host) left(m *Machine) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.machines, m.RunID)
-	if len(h.waiting) > 0 {
-		next := h.waiting[0]
-		h.waiting = h.waiting[1:]
-		h.work.Go(next.work)
-	}
-	if again := m.pending > 0 || m.starting; again && !m.finished && !h.stopping && context.Cause(m.ctx) == nil {
-		h.lookSoon() // work came while it was leaving: take the run again
-	}
-}
-
-func (h *Host) newMachine(runID string) *Machine {
+func (h *Host) newMachine(ref Ref) *Machine {
 	m := &Machine{
-		RunID: runID, host: h, gone: make(chan struct{}), wakes: make(chan struct{}, 1), claiming: make(chan struct{}, 1), files: map[string]string{},
+		RunID: ref.RunID, host: h, gone: make(chan struct{}), wakes: make(chan struct{}, 1), claiming: make(chan struct{}, 1), files: map[string]string{},
+		ref: ref, waits: map[string]bool{},
 	}
 	m.ctx, m.cancel = context.WithCancelCause(h.ctx)
 	return m
@@ -187,6 +146,7 @@ func (m *Machine) Claim(claim func(ctx context.Context) (callID, scriptID string
 	}
 	ctx, stop := context.WithCancelCause(m.ctx)
 	m.current = &current{callID, scriptID, stop}
+	m.begun(callID)
 	return ctx, func() {
 		m.claiming <- struct{}{}
 		m.current = nil
@@ -195,14 +155,21 @@ func (m *Machine) Claim(claim func(ctx context.Context) (callID, scriptID string
 	}, callID, nil
 }
 
-// Claimed counts a call down that was waited for; with none, all that were known of when it was looked for.
-func (m *Machine) claimed(before int, ran bool) {
+// begun notes that a call waits no more.
+func (m *Machine) begun(callID string) {
 	m.host.mu.Lock()
 	defer m.host.mu.Unlock()
-	if ran {
-		before = 1
+	delete(m.waits, callID)
+	m.worked = true
+}
+
+// noneWaits notes that calls that were known of do not wait any more.
+func (m *Machine) noneWaits(callIDs []string) {
+	m.host.mu.Lock()
+	defer m.host.mu.Unlock()
+	for _, id := range callIDs {
+		delete(m.waits, id)
 	}
-	m.pending = max(m.pending-before, 0)
 }
 
 // Dir is where the run's calls start, and their HOME.

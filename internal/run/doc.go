@@ -16,5 +16,7 @@
 // the interface Calls). It waits for a signal, never by asking again and again. Signals come from this process directly, from other
 // servers over the bus, and, should one be lost, from the look that the Host takes at the database each second for all of its runs together.
 //
+// Runs for which a Host has no computer wait in its queue (queue.go); whose turn it is says a pure rule (turns.go).
+//
 // Runs stand below calls. What this package needs of them is the interface Calls, which they fulfil and the command joins.
 package run

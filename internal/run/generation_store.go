@@ -44,10 +44,36 @@ func queuedGenerations(ctx context.Context, d *database.DB, runID string) ([]str
 	return ids(d.SQL().QueryContext(ctx, "SELECT id FROM generations WHERE run_id = $1 AND status = $2 ORDER BY id LIMIT 100", runID, string(generationQueued)))
 }
 
-// unownedGenerations answers runs that nobody owns and that are to start a generation.
-func unownedGenerations(ctx context.Context, d *database.DB) ([]string, error) {
-	return ids(d.SQL().QueryContext(ctx, `SELECT DISTINCT g.run_id FROM generations g JOIN runs r ON r.id = g.run_id
-		WHERE g.status = $1 AND r.owner = '' AND r.status = $2 LIMIT 100`, string(generationQueued), string(Open)))
+// unownedGenerations answers runs that nobody owns and that are to start a generation, oldest first.
+func unownedGenerations(ctx context.Context, d *database.DB) (found []Work, err error) {
+	rows, err := d.SQL().QueryContext(ctx, `SELECT r.organization_id, r.agent_id, r.id, g.created_at, r.owner_until FROM generations g JOIN runs r ON r.id = g.run_id
+		WHERE g.status = $1 AND r.owner = '' AND r.status = $2 ORDER BY g.id LIMIT 1000`, string(generationQueued), string(Open))
+	if err != nil {
+		return nil, fmt.Errorf("generation: look: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {
+		var w Work
+		if err := w.Scan(rows); err != nil {
+			return nil, fmt.Errorf("generation: look: %w", err)
+		}
+		found = append(found, w)
+	}
+	return found, rows.Err()
+}
+
+// Scan reads a row of r.organization_id, r.agent_id, r.id, when it was asked for and r.owner_until, and what more there is.
+func (w *Work) Scan(rows *sql.Rows, more ...any) error {
+	var agentID *string
+	var released *time.Time
+	if err := rows.Scan(append([]any{&w.OrganizationID, &agentID, &w.RunID, &w.Since, &released}, more...)...); err != nil {
+		return err
+	}
+	w.Ref = refOf(w.OrganizationID, agentID, w.RunID)
+	if w.Since = w.Since.UTC(); released != nil && released.After(w.Since) {
+		w.Since = released.UTC()
+	}
+	return nil
 }
 
 // countUp starts the next generation of a run that is still the lease's, and answers its number.

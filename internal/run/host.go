@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
@@ -28,10 +29,11 @@ type Config struct {
 	Server string
 	// MaxComputers is how many computers there are at once (32).
 	MaxComputers int
-	// MaxWaiting is how many runs wait for a computer to become free (256); further calls get COMPUTER_UNAVAILABLE.
-	MaxWaiting int
-	// MaxQueued is how many calls wait or run at this server, in all of its runs together (1024); further ones get COMPUTER_UNAVAILABLE.
+	// MaxQueued is how many calls of one organization wait for a computer here (100), and ten times as many of all together; further ones
+	// get COMPUTER_UNAVAILABLE. Calls that wait behind others of their run, which has a computer, do not count.
 	MaxQueued int
+	// Turn is how long a run with more to do keeps its computer while others wait for one (1 minute).
+	Turn time.Duration
 	// Idle is how long a computer is kept without a call (10 minutes).
 	Idle time.Duration
 	// Drain is how long Stop lets running calls go on (20 s).
@@ -45,11 +47,11 @@ func (c Config) withDefaults() Config {
 	if c.MaxComputers == 0 {
 		c.MaxComputers = 32
 	}
-	if c.MaxWaiting == 0 {
-		c.MaxWaiting = 256
-	}
 	if c.MaxQueued == 0 {
-		c.MaxQueued = 1024
+		c.MaxQueued = 100
+	}
+	if c.Turn == 0 {
+		c.Turn = time.Minute
 	}
 	if c.Idle == 0 {
 		c.Idle = 10 * time.Minute
@@ -78,13 +80,19 @@ type Host struct {
 	work   sync.WaitGroup
 	looks  chan struct{} // asks for a look at once
 
+	looking sync.Mutex    // one looks for work at a time
+	looked  atomic.Uint64 // looks for work begun
+
 	checked  chan struct{} // closed when the runner was checked
 	report   *runner.Report
 	checkErr error
 
 	mu       sync.Mutex
-	machines map[string]*Machine // by run: owned, being taken, being left
-	waiting  []*Machine          // wait for a place
+	machines map[string]*Machine    // by run: waiting for a place, being taken, owned, being left
+	waiting  []*Machine             // those that wait for a place, in the order in which they began to
+	turns    turns                  // which of them is next
+	reserved map[string]reservation // what was admitted and is being written, by its id
+	ticks    uint64                 // counts what was told of directly, so that a look that began before does not undo it
 	stopping bool
 	draining chan struct{} // closed when it is
 }
@@ -96,6 +104,7 @@ func NewHost(db *database.DB, bus event.Bus, r runner.Runner, config Config) *Ho
 	return &Host{
 		db: db, bus: bus, runner: r, config: config, log: config.Log, now: database.Now, ctx: ctx, cancel: cancel,
 		draining: make(chan struct{}), looks: make(chan struct{}, 1), checked: make(chan struct{}), machines: map[string]*Machine{},
+		reserved: map[string]reservation{},
 	}
 }
 

@@ -72,11 +72,11 @@ func renewLeases(ctx context.Context, d *database.DB, server string, runIDs []st
 	return tokens, nil
 }
 
-// releaseLease gives a run back.
-func releaseLease(ctx context.Context, d *database.DB, runID string, l Lease) error {
+// releaseLease gives a run back. When it was is kept: its calls wait for a computer since then.
+func releaseLease(ctx context.Context, d *database.DB, runID string, l Lease, at time.Time) error {
 	err := d.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
-		_, err := tx.SQL().ExecContext(ctx, "UPDATE runs SET owner = '', owner_until = NULL WHERE id = $1 AND owner = $2 AND owner_token = $3",
-			runID, l.Server, l.Token)
+		_, err := tx.SQL().ExecContext(ctx, "UPDATE runs SET owner = '', owner_until = $4 WHERE id = $1 AND owner = $2 AND owner_token = $3",
+			runID, l.Server, l.Token, at)
 		return err
 	})
 	if err != nil {

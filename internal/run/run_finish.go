@@ -77,7 +77,9 @@ func (h *Host) end(runID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m := h.machines[runID]; m != nil {
-		m.finished = true
+		if m.finished = true; m.waiting {
+			h.unqueue(m)
+		}
 		m.signal()
 	}
 }

@@ -36,12 +36,14 @@ func (s *Service) GenerationStart(ctx context.Context, in GenerationStartInput) 
 
 // startGeneration asks the owner for a generation and waits until it was started.
 func (s *Service) startGeneration(ctx context.Context, organizationID, runID string) (*Generation, error) {
-	if err := s.canStart(ctx, organizationID, runID); err != nil {
+	g := &Generation{ID: id.New("gen"), OrganizationID: organizationID, RunID: runID, Status: generationQueued, CreatedAt: s.now()}
+	ref, err := s.canStart(ctx, g)
+	if err != nil {
 		return nil, err
 	}
-	g := &Generation{ID: id.New("gen"), OrganizationID: organizationID, RunID: runID, Status: generationQueued, CreatedAt: s.now()}
+	defer s.host.Forget(g.ID)
 	var owner string
-	err := s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
 		r, holder, err := lock(ctx, tx, organizationID, runID)
 		switch owner = holder; {
 		case err != nil:
@@ -57,30 +59,32 @@ func (s *Service) startGeneration(ctx context.Context, organizationID, runID str
 		return nil, err
 	}
 	if s.host.Ours(owner) {
-		s.host.wake(runID, func(m *Machine) { m.starting = true })
+		s.host.wake(ref, g.ID, g.CreatedAt, func(m *Machine) { m.starting = true })
 	} else {
 		s.host.TellOwner(ctx, owner)
 	}
 	return s.awaitGeneration(ctx, g)
 }
 
-// canStart refuses what cannot be: before the transaction, since the check of the computers may still be going on.
-func (s *Service) canStart(ctx context.Context, organizationID, runID string) error {
-	found, err := s.ByIDs(ctx, organizationID, []string{runID})
+// canStart refuses what cannot be: before the transaction, since the check of the computers may still be going on. It answers whose the run is.
+func (s *Service) canStart(ctx context.Context, g *Generation) (Ref, error) {
+	found, err := s.ByIDs(ctx, g.OrganizationID, []string{g.RunID})
 	if err != nil {
-		return err
+		return Ref{}, err
 	}
-	switch r := found[runID]; {
+	r := found[g.RunID]
+	switch {
 	case r == nil:
-		return errNoRun()
+		return Ref{}, errNoRun()
 	case r.Status == Finished:
-		return errFinished()
+		return Ref{}, errFinished()
 	}
-	owner, err := readOwner(ctx, s.db, runID)
+	ref := refOf(r.OrganizationID, r.AgentID, r.ID)
+	owner, err := readOwner(ctx, s.db, g.RunID)
 	if err != nil || !s.host.Ours(owner) {
-		return err
+		return ref, err
 	}
-	return s.host.can(ctx, runID)
+	return ref, s.host.can(ctx, ref, g.ID)
 }
 
 // awaitGeneration waits until a generation was started or refused.
@@ -101,15 +105,15 @@ func (s *Service) awaitGeneration(ctx context.Context, g *Generation) (*Generati
 	return g, g.refusal()
 }
 
-// can says whether this server can have a computer for the run.
-func (h *Host) can(ctx context.Context, runID string) error {
+// can says whether this server can have a computer for the run, or have it wait for one: then the generation is admitted.
+func (h *Host) can(ctx context.Context, ref Ref, id string) error {
 	_, err := h.Report(ctx)
 	switch {
 	case errors.Is(err, runner.ErrNotConfigured):
 		return errNotConfigured()
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil || !h.Admits(runID):
+	case err != nil || !h.Admit(ctx, ref, id):
 		return errUnavailable().Because(err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
@@ -53,29 +54,99 @@ func (h *Host) look() error {
 	if err := h.lookAtOwn(ctx); err != nil {
 		return err
 	}
+	return h.lookForWork(ctx)
+}
+
+// refresh looks for work unless somebody else did meanwhile, so that the queue is as the database has it now.
+func (h *Host) refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	seen := h.looked.Load()
+	h.looking.Lock()
+	if h.looked.Load() > seen { // one that began after this was asked for
+		h.looking.Unlock()
+		return nil
+	}
+	h.looking.Unlock()
+	return h.lookForWork(ctx)
+}
+
+// foundWork is what a look shows of a run that has work for this server.
+type foundWork struct {
+	ref      Ref
+	since    time.Time // the first of it waits for a computer
+	waits    []string
+	starting bool
+}
+
+// lookForWork brings what waits, here and at nobody's, to the machines, and stops what is to stop.
+func (h *Host) lookForWork(ctx context.Context) error {
+	h.looking.Lock()
+	defer h.looking.Unlock()
+	h.looked.Add(1)
+	h.mu.Lock()
+	began := h.ticks
+	h.mu.Unlock()
 	starting, err := unownedGenerations(ctx, h.db)
 	if err != nil {
 		return err
 	}
-	for _, runID := range starting {
-		h.wake(runID, func(m *Machine) { m.starting = true })
-	}
-	work, err := h.calls.Look(ctx, h.config.Server)
+	work, whole, err := h.calls.Look(ctx, h.config.Server)
 	if err != nil {
 		return err
 	}
-	waiting := map[string]int{}
+	found := map[string]*foundWork{}
+	var runs []*foundWork // oldest first
+	of := func(r Ref, since time.Time) *foundWork {
+		if found[r.RunID] == nil {
+			found[r.RunID] = &foundWork{ref: r, since: since}
+			runs = append(runs, found[r.RunID])
+		}
+		return found[r.RunID]
+	}
+	for _, g := range starting {
+		of(g.Ref, g.Since).starting = true
+	}
 	for _, w := range work {
 		if w.Stop == "" {
-			waiting[w.RunID]++
+			f := of(w.Ref, w.Since)
+			f.waits = append(f.waits, w.CallID)
 			continue
 		}
 		h.StopCall(w.RunID, w.CallID, w.Stop)
 	}
-	for runID, n := range waiting {
-		h.wake(runID, func(m *Machine) { m.pending = max(m.pending, n) })
-	}
+	h.apply(runs, found, began, whole)
 	return nil
+}
+
+// apply brings a look's result to the machines. Those that wait are made to know exactly what waits, where nothing was told of them since the
+// look began; with whole, those that it did not find have nothing to wait for any more.
+func (h *Host) apply(runs []*foundWork, found map[string]*foundWork, began uint64, whole bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stopping {
+		return
+	}
+	for _, m := range slices.Clone(h.waiting) {
+		if whole && m.woken <= began && found[m.RunID] == nil {
+			h.unqueue(m)
+		}
+	}
+	for _, f := range runs {
+		m := h.machines[f.ref.RunID]
+		if m == nil {
+			m = h.enter(f.ref, false, f.since) // accepted by another server, or by an earlier start: the queue's bound was its own affair
+		} else if m.waiting && m.woken <= began {
+			m.starting = false
+			clear(m.waits)
+		}
+		m.starting = m.starting || f.starting
+		for _, id := range f.waits {
+			m.waits[id] = true
+		}
+		m.signal()
+	}
+	h.evict()
 }
 
 // lookAtOwn compares the machines with their runs' rows.

@@ -33,10 +33,11 @@ type Calls interface {
 	// not this server's any more, or that the call's end could not be written.
 	RunNext(ctx context.Context, m *Machine) (bool, error)
 	// Refuse ends the next call that waits, since there is no computer for it: why wraps runner.ErrNotConfigured where there never is one.
-	Refuse(ctx context.Context, m *Machine, why error) error
-	// Look answers what the owner of these runs must know: calls of runs that server owns, or nobody, which wait, and those of
-	// its own that are to stop.
-	Look(ctx context.Context, server string) ([]Work, error)
+	// It answers the call's id, empty where none waits.
+	Refuse(ctx context.Context, m *Machine, why error) (string, error)
+	// Look answers what the owner of these runs must know: calls of runs that server owns, or nobody, which wait, oldest first, and those
+	// of its own that are to stop. It answers false where there are more of them than one look takes.
+	Look(ctx context.Context, server string) (work []Work, whole bool, err error)
 	// CancelOfRuns cancels the open calls of runs, in the transaction that finishes the runs: those that wait end, those that run
 	// are told to.
 	CancelOfRuns(ctx context.Context, tx *database.Tx, organizationID string, runIDs []string) error
@@ -45,14 +46,16 @@ type Calls interface {
 	// Lose ends the open calls of a run whose owner went away (LOST). clear takes the run from that owner in the same transaction,
 	// and answers false where it was alive after all.
 	Lose(ctx context.Context, organizationID, runID string, clear func(context.Context, *database.Tx) (bool, error)) error
-	// Sweep ends calls that have waited for long in runs that no server takes.
+	// Sweep refuses calls that have waited for too long in runs that no server takes.
 	Sweep(ctx context.Context) error
 }
 
 // Work is an open call that concerns a server.
 type Work struct {
-	RunID  string
+	Ref
 	CallID string
+	// Since is when it began to wait for a computer: when it was accepted, or its run gave back the one that it had.
+	Since time.Time
 	// Stop says why a call that runs is to stop; empty: it waits.
 	Stop Stop
 }

@@ -3,7 +3,9 @@ package run
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
@@ -30,7 +32,7 @@ func (m *Machine) work() {
 		}
 		return
 	}
-	for m.ctx.Err() == nil && !m.over() {
+	for m.ctx.Err() == nil && !m.over() && !m.yields() {
 		did, err := m.step()
 		switch {
 		case errors.Is(err, ErrFenced):
@@ -75,13 +77,13 @@ func (m *Machine) over() bool {
 // todoNow is what a worker has to do.
 type todoNow struct {
 	starting, dirty bool
-	pending         int
+	waits           []string
 }
 
 func (m *Machine) next() todoNow {
 	m.host.mu.Lock()
 	defer m.host.mu.Unlock()
-	t := todoNow{m.starting, m.dirty, m.pending}
+	t := todoNow{m.starting, m.dirty, slices.Collect(maps.Keys(m.waits))}
 	m.starting, m.dirty = false, false
 	return t
 }
@@ -105,12 +107,12 @@ func (m *Machine) step() (did bool, err error) {
 			return false, err
 		}
 	}
-	if now.pending == 0 {
+	if len(now.waits) == 0 {
 		return now.dirty, nil
 	}
 	ran, err := m.runNext()
-	if err == nil {
-		m.claimed(now.pending, ran)
+	if err == nil && !ran {
+		m.noneWaits(now.waits)
 	}
 	return true, err
 }
@@ -133,10 +135,20 @@ func (m *Machine) runNext() (ran bool, err error) {
 			if m.ctx.Err() != nil || errors.Is(err, ErrFenced) || !isRunners(err) {
 				return false, err
 			}
-			return true, m.host.calls.Refuse(m.ctx, m, err)
+			return m.refuseNext(err)
 		}
 	}
 	return m.host.calls.RunNext(m.ctx, m)
+}
+
+// refuseNext refuses the next call that waits; false where none does.
+func (m *Machine) refuseNext(why error) (bool, error) {
+	id, err := m.host.calls.Refuse(m.ctx, m, why)
+	if err != nil || id == "" {
+		return false, err
+	}
+	m.noneWaits([]string{id})
+	return true, nil
 }
 
 // isRunners says whether the computer is to blame, and not the database.
@@ -320,13 +332,17 @@ func (m *Machine) mayLeave(expired bool) bool {
 	h := m.host
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	busy := m.pending > 0 || m.starting || m.dirty
-	if m.finished || h.stopping || (!busy && (expired || m.evicted || len(h.waiting) > 0)) {
+	busy := len(m.waits) > 0 || m.starting || m.dirty
+	if m.finished || h.stopping || (!busy && (expired || m.evicted || h.wanted())) {
 		m.leaving, m.idle = true, false
 		return true
 	}
-	if m.evicted = false; busy {
+	if busy {
 		m.idle = false
+		if m.evicted { // it has work again: another one is asked
+			m.evicted = false
+			h.evict()
+		}
 	} else if !m.idle {
 		m.idle, m.idleFrom = true, time.Now()
 	}
@@ -352,10 +368,14 @@ func (m *Machine) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), patience)
 	defer cancel()
-	if err := releaseLease(ctx, m.host.db, m.RunID, m.lease); err != nil {
+	at := m.host.now()
+	if err := releaseLease(ctx, m.host.db, m.RunID, m.lease, at); err != nil {
 		m.host.log.Warn("a run could not be given back: its lease runs out", "run", m.RunID, "error", err)
 		return
 	}
+	m.host.mu.Lock()
+	m.released, m.until = true, at
+	m.host.mu.Unlock()
 	m.host.tell(ctx, leftTopic(m.RunID))
 }
 
