@@ -161,8 +161,8 @@ func (c *config) check() []error {
 	if c.Computers < 1 {
 		fail("--computers: must be at least 1")
 	}
-	if c.SpareComputers < 0 || c.SpareComputers > c.Computers {
-		fail("--spare-computers: must be from 0 to --computers")
+	if c.SpareComputers < 0 {
+		fail("--spare-computers: must be at least 0")
 	}
 	if c.Queue < 1 {
 		fail("--queue: must be at least 1")

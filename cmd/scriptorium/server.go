@@ -244,7 +244,7 @@ func (s *server) runnerPart() lifecycle.Part {
 				s.log.Warn("computers are made of this machine's own /usr, read-only, not of an image (make image builds one)")
 			}
 			s.runner, err = runner.New(runner.Config{Runsc: runsc, Image: image, State: s.path("runner"), MaxComputers: s.config.Computers,
-				Spares: s.config.SpareComputers, Log: s.log})
+				Spares: min(s.config.SpareComputers, s.config.Computers), Log: s.log})
 			return err
 		},
 		Stop: func(ctx context.Context) error { return s.runner.Close(ctx) },
