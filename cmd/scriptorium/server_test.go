@@ -140,6 +140,9 @@ func (s *testServer) must(t *testing.T, secret, query string, variables map[stri
 func at[T any](t *testing.T, v any, path ...any) T {
 	t.Helper()
 	for _, p := range path {
+		if of, ok := v.(payload); ok {
+			v = map[string]any(of)
+		}
 		switch p := p.(type) {
 		case string:
 			m, ok := v.(map[string]any)

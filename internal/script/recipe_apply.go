@@ -102,10 +102,14 @@ func (s *Service) fits(ctx context.Context, tx *database.Tx, a *agent.Agent, scr
 	var faults []error
 	fresh := 0
 	for i, c := range scripts {
-		if has[c.Name] == nil {
-			fresh++
-			faults = append(faults, checkNewName(inRecipe(i).of("name"), a, c.Name))
+		if has[c.Name] != nil {
+			continue
 		}
+		if err := checkNewName(inRecipe(i).of("name"), a, c.Name); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		fresh++
 	}
 	if fresh > 0 && len(live)+fresh > a.MaxScripts {
 		faults = append(faults, atCap(recipePath, a))
