@@ -37,12 +37,16 @@ type world struct {
 // each runs f on each database with a new world.
 func each(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
-	databasetest.Each(t, func(t *testing.T, d *database.DB) {
-		viewer := keytest.Viewer(t, d)
-		w := &world{Services: scripttest.New(t, d), viewer: viewer, ctx: key.WithViewer(t.Context(), viewer)}
-		w.agent = agenttest.New(w.ctx, t, w.Agents)
-		f(t, w)
-	})
+	databasetest.Each(t, func(t *testing.T, d *database.DB) { f(t, on(t, d)) })
+}
+
+// on makes a new world on a database.
+func on(t *testing.T, d *database.DB) *world {
+	t.Helper()
+	viewer := keytest.Viewer(t, d)
+	w := &world{Services: scripttest.New(t, d), viewer: viewer, ctx: key.WithViewer(t.Context(), viewer)}
+	w.agent = agenttest.New(w.ctx, t, w.Agents)
+	return w
 }
 
 // save saves and answers the payload, which may be a refusal.
