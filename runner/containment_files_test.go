@@ -1,6 +1,8 @@
 package runner_test
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +80,14 @@ os.unlink("/tmp/link")
 tries("state", os.stat, HOST["state"])
 tries("by the init's root", os.listdir, "/proc/1/root" + HOST["state"])
 `, says: "state ENOENT\nby the init's root EACCES\n"},
+		{name: "another computer's", program: `
+for p in "/workspace/neighbour", "/tmp/neighbour", "/dev/shm/neighbour", "/tmp/neighbour.socket": tries(p, os.stat, p)
+tries("service", socket.create_connection, ("127.0.0.1", 4242), 3)
+for a in "\0neighbour", "/tmp/neighbour.socket": tries(repr(a), socket.socket(socket.AF_UNIX).connect, a)
+tries("segment", system, "shmget", 4242, 4096, 0)
+tries("processes", lambda: [p for p in os.listdir("/proc") if p.isdigit() and p not in ("1", str(os.getpid()))])
+`, says: "/workspace/neighbour ENOENT\n/tmp/neighbour ENOENT\n/dev/shm/neighbour ENOENT\n/tmp/neighbour.socket ENOENT\nservice ECONNREFUSED\n" +
+			"'\\x00neighbour' ECONNREFUSED\n'/tmp/neighbour.socket' ENOENT\nsegment ENOENT\nprocesses []\n"},
 		{name: "writing the root", program: `
 before = sorted(os.listdir("/")), os.stat("/usr/bin/python3")
 for p in "/x", "/usr/x", "/usr/bin/python3", "/etc/x", "/bin/sh", "/home/x", "/lib/x", "/.scriptorium/x":
@@ -201,6 +211,7 @@ for n in "su", "mount", "umount", "passwd", "newgrp", "chsh":  # where the root 
 caps = {l.split(":")[0]: l.split()[1] for l in open("/proc/self/status") if l[:3] == "Cap" or l[:5] == "NoNew"}
 print(caps["CapEff"], caps["CapPrm"], caps["CapInh"], caps["NoNewPrivs"])
 print(subprocess.check_output(["sh", "-c", "grep CapEff /proc/self/status"]))
+os.unlink("/workspace/id")
 `, says: "0o106755 b'1000\\n'\nchown EPERM\nsetuid EPERM\nsetgid EPERM\nseteuid EPERM\ngroups EPERM\n" +
 			"0000000000000000 0000000000000000 0000000000000000 1\nb'CapEff:\\t0000000000000000\\n'\n"},
 	}
@@ -253,6 +264,8 @@ os.mkdir("/workspace/outdir", 0o777); os.symlink("/workspace/outdir", "/workspac
 os.mkfifo("/workspace/.scriptorium-new")
 s = socket.socket(socket.AF_UNIX); s.bind("/workspace/socket")
 open("/workspace/outside", "w").write("untouched")
+os.link("/workspace/outside", "/workspace/second")
+open("/workspace/sparse", "w").truncate(1 << 27)
 p = "/workspace/deep"
 for i in range(600):
     os.mkdir(p); os.chdir(p); p = "d"
@@ -261,6 +274,7 @@ for i in range(600):
 // changesWherePlanted makes changes at every place of plant: nothing is followed, nothing waits, and what was asked for is there.
 func changesWherePlanted(t *testing.T, s *scene, _ ended) {
 	t.Helper()
+	readWherePlanted(t, s)
 	var changes []runner.FileChange
 	for _, p := range []string{"d", "link", "linkdir", "hostlink", "hostfolder/file", "fifo", "socket", "parent/f", "deep"} {
 		changes = append(changes, runner.FileChange{Op: runner.FileWrite, Path: "/workspace/" + p, Mode: 0o444, Content: []byte("managed " + p)})
@@ -291,6 +305,66 @@ outside True 1000 untouched
 		t.Errorf("%+v\n%s%s", res, out.Stdout.String(), out.Stderr.String())
 	}
 }
+
+// readWherePlanted reads all of it: links are told and not followed, and nothing but files is opened.
+func readWherePlanted(t *testing.T, s *scene) {
+	t.Helper()
+	var list []string
+	deepest := 0
+	rep, err := s.computer.Read(t.Context(), runner.Read{Path: "/workspace", Recursive: true, MaxEntries: 1000, MaxFiles: 100, MaxFileBytes: 1 << 20, MaxBytes: 1 << 20},
+		func(e runner.Entry, content io.Reader) error {
+			if depth := strings.Count(e.Path, "/"); strings.HasPrefix(e.Path, "deep/") {
+				deepest = max(deepest, depth)
+				return nil
+			}
+			text := "-"
+			if content != nil && e.Path != "main.py" && e.Path != "attempt.py" {
+				b, err := io.ReadAll(content)
+				if err != nil {
+					return err
+				}
+				text = fmt.Sprintf("%.100q", b)
+			}
+			list = append(list, fmt.Sprintln(e.Type, strings.ReplaceAll(e.Path+" "+e.Target, s.host.folder, "HOST"), text))
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(list, ""); got != readOfPlanted || !rep.Truncated || deepest > 64 {
+		t.Errorf("it read, to a depth of %d, %+v\n%s", deepest, rep, got)
+	}
+	// A folder through a link is none.
+	for _, p := range []string{"/workspace/hostfolder", "/workspace/linkdir", "/workspace/parent", "/workspace/fifo"} {
+		rep, err := s.computer.Read(t.Context(), runner.Read{Path: p, MaxEntries: 10}, func(e runner.Entry, _ io.Reader) error {
+			t.Errorf("%s has %+v", p, e)
+			return nil
+		})
+		if err == nil && rep.Entries > 0 {
+			t.Errorf("%s: %+v", p, rep)
+		}
+	}
+}
+
+const readOfPlanted = `4 .scriptorium-new  -
+1 attempt.py  -
+2 d  -
+2 d/in  -
+2 d/in/ner  -
+2 deep  -
+4 fifo  -
+3 hostfolder HOST -
+3 hostlink HOST/file -
+3 link /workspace/outside -
+3 linkdir /home -
+1 main.py  -
+2 outdir  -
+1 outside  "untouched"
+3 parent /workspace/outdir -
+1 second  "untouched"
+4 socket  -
+1 sparse  -
+`
 
 // A folder of a program's that stands where a managed folder belongs becomes root's.
 func folderWherePlanted(t *testing.T, s *scene, _ ended) {

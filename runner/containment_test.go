@@ -216,17 +216,30 @@ type neighbour struct {
 	err    error
 }
 
-const neighbourSource = `import signal, sys
+// It has things that nobody else is to find: files, services, a shared segment, and a secret.
+const neighbourSource = `import ctypes, os, signal, socket, sys
 def end(*_):
     global go
     go = False
 signal.signal(signal.SIGTERM, end)
+for d in "/workspace", "/tmp", "/dev/shm": open(d + "/neighbour", "w").write("the neighbour's")
+services = [socket.create_server(("127.0.0.1", 4242)), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)]
+services[1].bind("\0neighbour")
+services[2].bind("/tmp/neighbour.socket")
+for s in services[1:]: s.listen()
+assert ctypes.CDLL(None).shmget(4242, 4096, 0o1666) >= 0
 go, n, sum = True, 0, 0
 while go:
     sum = (sum * 31 + n) % 1000003
     print("tick", n, sum)
     n += 1
     signal.sigtimedwait([], 0.02)
+for s in services:
+    s.setblocking(False)
+    try: print("somebody came", s.accept())
+    except BlockingIOError: pass
+assert [sorted(os.listdir(d)) for d in ("/tmp", "/dev/shm")] == [["neighbour", "neighbour.socket"], ["neighbour"]]
+assert [open(d + "/neighbour").read() for d in ("/workspace", "/tmp", "/dev/shm")] == ["the neighbour's"] * 3
 print("ended after", n)
 `
 
@@ -241,6 +254,7 @@ func newNeighbour(t *testing.T, p runner.Runner) *neighbour {
 	}
 	c := runnertest.Start(t, p, runner.Spec{})
 	call := runnertest.Python(neighbourSource)
+	call.Env = append(call.Env, "SECRET="+callSecret)
 	call.Timeout = 0
 	go func() {
 		defer close(n.ended)
