@@ -125,6 +125,80 @@ test('kill -9 in the middle of a call, then the next start', { timeout: 240_000 
   });
 });
 
+// What of a folder's start is on this machine: processes, mounts and cgroups.
+function startRemains({ folder, cgroup }) {
+  const left = remains(folder);
+  if (cgroup && existsSync(cgroup)) left.push(`cgroup ${cgroup}`);
+  return left;
+}
+
+test('kill -9 while 20 calls run, of the process that makes computers, and of the server', { timeout: 240_000 }, async (t) => {
+  const many = 20;
+  const server = await startServer({ name: 'crash, 20 calls', args: ['--spare-computers', '0'] });
+  let next;
+  t.after(async () => {
+    if (next?.child.exitCode === null) await next.signal('SIGTERM');
+    await server.stop();
+  });
+  const agent = await server.createAgent('crash');
+  await server.saveScript(agent, 'endless', endless.replace('0.005', '0.2'));
+  await server.saveScript(agent, 'short', 'print("again")');
+  const runs = [];
+  for (let i = 0; i < many; i++) runs.push(await server.createRun(agent));
+
+  /** A call that runs on each of the runs, and has printed. */
+  const everywhere = async () => {
+    const calls = await Promise.all(runs.map((run) => server.callScript(run, 'endless')));
+    for (const call of calls) {
+      await until(60_000, `${call.id} prints`, async () => (await server.getCall(call.id)).output.stdoutBytes > 0);
+    }
+    return calls;
+  };
+  /** All calls are LOST within the time, with the sentence. */
+  const lost = async (at, calls, ms) => {
+    const deadline = Date.now() + ms;
+    for (const { id } of calls) {
+      const call = await at.callIs(id, ['LOST'], Math.max(deadline - Date.now(), 1));
+      assert.deepEqual([call.errorCode, call.text.split('\n')[0], call.exitCode], ['COMPUTER_LOST', sentence, null]);
+    }
+  };
+
+  await t.test('the process that makes computers', async () => {
+    const calls = await everywhere();
+    const [runner] = descendants(server.pid); // the server's only child
+    assert.ok(executable(runner.pid)?.endsWith('/runsc'), 'it is the one');
+    const [before] = starts(server.data);
+    const family = descendants(runner.pid);
+    assert.ok(family.length >= many, `${family.length} processes below it`);
+    process.kill(runner.pid, 'SIGKILL');
+    const killed = Date.now();
+    await until(5_000, 'its sandboxes end', () => remains(before.folder, family).filter((line) => line.startsWith('process')).length === 0);
+    await lost(server, calls, 30_000 - (Date.now() - killed));
+    // The next call makes another one, which removes what is left; all runs go on.
+    for (const run of runs) {
+      const again = await server.callScript(run, 'short', {}, { wait: true });
+      assert.deepEqual([again.status, again.stdout], ['SUCCEEDED', 'again\n']);
+    }
+    assert.deepEqual(startRemains(before), []);
+    assert.ok(!existsSync(before.folder), 'and the folder of the old one');
+  });
+
+  await t.test('the server', async () => {
+    const calls = await everywhere();
+    const family = descendants(server.pid);
+    const before = starts(server.data);
+    await server.signal('SIGKILL');
+    await until(5_000, 'nothing is left', () => [...remains(server.data, family), ...before.flatMap(startRemains)].length === 0).catch((error) => {
+      throw new Error(`${error.message}:\n${[...remains(server.data, family), ...before.flatMap(startRemains)].join('\n')}`);
+    });
+    next = await startServer({ name: 'crash, 20 calls, started again', data: server.data, database: server.database });
+    await lost(next, calls, 30_000);
+    for (const { folder } of before) assert.ok(!existsSync(folder), `${folder} is gone`);
+    const again = await next.callScript(runs[0], 'short', {}, { wait: true });
+    assert.deepEqual([again.status, again.stdout], ['SUCCEEDED', 'again\n']);
+  });
+});
+
 if (shared) {
   test('kill -9 of one server: another one ends its call', { timeout: 240_000 }, async (t) => {
     const server = await startServer({ name: 'crash, killed beside another' });
