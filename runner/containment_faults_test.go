@@ -123,6 +123,7 @@ func alone(t *testing.T) (here bool) {
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 		t.Errorf("%v\n%s", err, out)
 	}
+	t.Logf("%s", out)
 	return false
 }
 
@@ -137,8 +138,9 @@ func TestContainThousandCalls(t *testing.T) {
 	few, many := newCounted(t, lanes), newCounted(t, lanes)
 	few.run(t, 10)
 	many.run(t, 10)
-	before := many.holds(t)
+	before, used, began := many.holds(t), hostCPU(t, many.state), time.Now()
 	many.run(t, calls/lanes)
+	t.Logf("%d calls took %s, and %s of CPU time", calls, time.Since(began), hostCPU(t, many.state)-used)
 	after := many.holds(t)
 	for deadline := time.Now().Add(5 * time.Second); after.more(before) && time.Now().Before(deadline); after = many.holds(t) {
 		runtime.Gosched()
@@ -146,7 +148,6 @@ func TestContainThousandCalls(t *testing.T) {
 	if after.more(before) {
 		t.Errorf("before it was\n%+v\nand after %d calls\n%+v", before, calls, after)
 	}
-	t.Logf("%d calls: %+v", calls, after)
 	// The goroutines of the runner process: what it says of itself as it is ended.
 	if f, m := few.goroutines(t), many.goroutines(t); f < 10 || m > f+lanes {
 		t.Errorf("%d goroutines after few calls and %d after many", f, m)
@@ -159,6 +160,51 @@ func TestContainThousandCalls(t *testing.T) {
 		if l := left(t, c.state); len(l) > 0 {
 			t.Errorf("left behind: %v", l)
 		}
+	}
+}
+
+// Computers that are made and closed, in every way, leave nothing either.
+func TestContainManyComputers(t *testing.T) {
+	t.Parallel()
+	if !alone(t) {
+		return
+	}
+	c := newCounted(t, 1)
+	make := func(n int) {
+		for i := range n {
+			computer := runnertest.Start(t, c.runner, runner.Spec{MemoryBytes: 64 << 20})
+			ctx, cancel := context.WithCancel(t.Context())
+			var err error
+			switch i % 4 {
+			case 0: // closed in rest
+				_, err = computer.Call(ctx, runnertest.Python("print('fine')"), runner.Discard)
+			case 1: // closed under a call
+				_, err = computer.Call(ctx, runnertest.Python("print('up')\nwhile True: pass"), runner.SinkFunc(func(runner.Stream, []byte) error { return computer.Close(ctx) }))
+				if errors.Is(err, runner.ErrLost) || errors.Is(err, runner.ErrClosed) {
+					err = nil
+				}
+			case 2: // killed for its memory
+				_, err = computer.Call(ctx, runnertest.Python("for p in '/workspace/a', '/workspace/b', '/tmp/c':\n    open(p, 'wb').write(bytes(60 << 20))\nwhile True: pass"), runner.Discard)
+			case 3: // never used
+			}
+			cancel()
+			if err != nil {
+				t.Errorf("computer %d: %v", i, err)
+			}
+			if err := computer.Close(t.Context()); err != nil {
+				t.Errorf("computer %d: %v", i, err)
+			}
+		}
+	}
+	make(4)
+	before := c.holds(t)
+	make(20)
+	after := c.holds(t)
+	for deadline := time.Now().Add(5 * time.Second); after.more(before) && time.Now().Before(deadline); after = c.holds(t) {
+		runtime.Gosched()
+	}
+	if after.more(before) {
+		t.Errorf("before it was\n%+v\nand after 20 computers\n%+v", before, after)
 	}
 }
 
@@ -231,14 +277,7 @@ func (h holdings) more(than holdings) bool {
 
 func (c *counted) holds(t *testing.T) holdings {
 	t.Helper()
-	descriptors := func(pid any) int {
-		l, err := os.ReadDir(fmt.Sprintf("/proc/%v/fd", pid))
-		if err != nil {
-			t.Error(err)
-		}
-		return len(l)
-	}
-	h := holdings{left: left(t, c.state), here: descriptors("self"), runner: descriptors(runner.PID(c.runner)), routines: runtime.NumGoroutine()}
+	h := holdings{left: left(t, c.state), here: descriptors(t, os.Getpid()), runner: descriptors(t, runner.PID(c.runner)), routines: runtime.NumGoroutine()}
 	for _, g := range cgroupsOf(c.state) {
 		below, _ := filepath.Glob(filepath.Join(g, "*", "cgroup.procs"))
 		h.groups = append(h.groups, below...)
@@ -248,6 +287,22 @@ func (c *counted) holds(t *testing.T) holdings {
 		h.files = append(h.files, below...)
 	}
 	return h
+}
+
+// descriptors counts a process's open files, but for handles of processes that have ended: Go closes those with its garbage.
+func descriptors(t *testing.T, pid int) (n int) {
+	t.Helper()
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fdinfo", pid))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, fd := range fds {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", pid, fd.Name()))
+		if err == nil && !bytes.Contains(b, []byte("\nPid:\t-1\n")) {
+			n++
+		}
+	}
+	return n
 }
 
 var goroutine = regexp.MustCompile(`goroutine \d+ [^\n]*\[`)
@@ -292,8 +347,8 @@ func oneOfMany(t *testing.T, c runner.Computer, i int) {
 			t.Errorf("call %d: %+v %v", i, res, err)
 		}
 	case 2:
-		run(python("import os\nfor i in range(3):\n    if os.fork() == 0:\n        while True: pass\nos.write(1, b'x' * 100)"), func(res runner.Result, out *runnertest.Output) bool {
-			return res.ExitCode == 0 && res.LeftOver == 3 && out.Stdout.Len() == 100
+		run(python("import os, time\nif os.fork() == 0:\n    if os.fork() == 0: time.sleep(100)\n    while True: pass\nos.write(1, b'x' * 100)"), func(res runner.Result, out *runnertest.Output) bool {
+			return res.ExitCode == 0 && res.LeftOver >= 1 && out.Stdout.Len() == 100
 		})
 	case 3:
 		call := python("import time\ntime.sleep(100)")
@@ -307,7 +362,7 @@ func oneOfMany(t *testing.T, c runner.Computer, i int) {
 		})
 	case 5:
 		call := python("1 / 0")
-		if i%12 == 5 { // in an interpreter of its own
+		if i%48 == 5 { // in an interpreter of its own
 			call.Argv = []string{"python3", "-s", "main.py"}
 		}
 		run(call, func(res runner.Result, out *runnertest.Output) bool {
