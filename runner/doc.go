@@ -19,7 +19,9 @@
 // an interpreter. It runs in that fork as it would in an interpreter of its own (there is a test that runs programs both
 // ways); what stays different is in docs/interpreters.md: calls on one computer share the seed of Python's string hashes.
 // Whatever asks for other start-up settings (an option of Python's, a PYTHON… variable that is not among the usual ones),
-// or for [Call].Fresh, gets an interpreter.
+// or for [Call].Fresh, gets an interpreter. Once a call of `node FILE …` has ended on a computer, a node waits as well, and is
+// handed the next one: as root, where no program can reach it; it becomes the programs' user before it runs anything. It opens
+// the call's pipes through /proc from the process that was forked ahead, since Node cannot be given descriptors.
 // With [Config].Spares booted computers wait, so that the first call on a computer costs what the others do.
 //
 // # What is promised
@@ -27,7 +29,7 @@
 //   - Nothing of a caller's ever runs on the host. Where no sandbox can be made, Check and Start say so
 //     ([ErrNotConfigured], [ErrUnavailable]); there is no second way.
 //   - A program's end is data ([Result]); an error is a fault of ours. A computer that died is [ErrLost].
-//   - After a call the computer's process list holds the init only, whatever the program did.
+//   - After a call the computer's process list holds the init and what it keeps waiting, whatever the program did.
 //   - The host never opens a path that a program made: files go in through the init.
 //   - Nothing is left behind: not after Close, and not after kill -9 of the server once the next one started.
 //
@@ -37,7 +39,10 @@
 // and /tmp count). A computer that outgrows it is killed, and the call ends with [ReasonMemory]. Beside it each
 // process has an address space limit: a program that meets only this one sees an ordinary failure (Python raises
 // MemoryError and exits 1), which is the program's own end, [ReasonExit]. A process may raise this limit: it is there so that
-// programs fail in a way that they can tell, the other one is what holds. As another user than root there is no
+// programs fail in a way that they can tell, the other one is what holds. Programs other than python3 begin without it, for many
+// reserve far more than they use (Node would not start): Node has a heap of three quarters of the memory instead (it dies of
+// SIGABRT then), unless the call's own options say otherwise. What a Python program starts has the limit; to start a node, it
+// raises it: resource.setrlimit(resource.RLIMIT_AS, (-1, -1)). As another user than root there is no
 // cgroup: while a call runs, the runner process looks at the sandbox's memory ten times a second instead, so that a
 // program can pass the limit for a moment; [Report.MemoryLimit] says so.
 //

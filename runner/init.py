@@ -13,6 +13,9 @@
 #
 # Capabilities: SETUID and SETGID to become the programs' user, KILL to end them, CHOWN to hand files over to it, and
 # DAC_OVERRIDE with FOWNER to remove what programs put in folders of their own where files have to go. A program has none.
+#
+# Once a program of Node's has run here, a node waits, too: as root, out of every program's reach, for the process forked
+# ahead to hand a call over to it.
 import sys
 _BASE = sys.path[1:]
 sys.path[:] = _BASE
@@ -23,6 +26,61 @@ _USER = 1000
 _O_DIR = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 # Variables that an interpreter reads as it starts. A program that has other values gets an interpreter of its own.
 _SAME = {b"PYTHONUNBUFFERED": b"1", b"PYTHONDONTWRITEBYTECODE": b"1", b"LANG": b"C.UTF-8"}
+# The same of Node's: how their names begin, those that can be set later, and the environment of the node that waits.
+_NODE_READS = b"NODE_", b"UV_", b"LC_", b"LD_", b"ICU_", b"OPENSSL_", b"SSL_", b"MALLOC_", b"GLIBC_"
+_NODE_LATER = b"NODE_ENV", b"NODE_PATH"
+_NODE_ENV = {b"LANG": b"C.UTF-8", b"TZ": b"UTC", b"PATH": b"/usr/local/bin:/usr/bin:/bin"}
+_NODE_UNUSED = 16  # calls after which a node that waits is given up
+# What the node that waits does. Its descriptor 3 is a socket to the init and its children, 4 holds this text. It is asked
+# with a length and lists of strings, and answers o<pid> <cpu us so far>, its last word before it becomes the program, or ends.
+# The program runs in the tick after this module, so that nothing of this module has called it.
+_NODE_AHEAD = r"""'use strict';
+const fs = require('fs'), path = require('path'), Module = require('module');
+require('net'), require('url'), require('util'); // standard streams need them
+const read = (n) => {
+  const b = Buffer.alloc(n);
+  for (let at = 0; at < n;) {
+    const k = fs.readSync(3, b, at, n - at);
+    if (k === 0) process.reallyExit(0);
+    at += k;
+  }
+  return b;
+};
+const text = read(read(4).readUInt32LE());
+let at = 0;
+const num = () => text.readUInt32LE((at += 4) - 4);
+const string = () => { const n = num(); return text.toString('utf8', at, at += n); };
+const list = () => Array.from({ length: num() }, string);
+try {
+  const files = list(), [cwd] = list(), options = list(), argv = list(), env = list();
+  files.forEach((file, fd) => {
+    fs.closeSync(fd);
+    if (fs.openSync(file, fd === 0 ? fs.constants.O_RDONLY : fs.constants.O_WRONLY) !== fd) process.reallyExit(1);
+  });
+  process.setgid(USER); // it has no other groups
+  process.setuid(USER); // and with it every capability goes
+  process.chdir(cwd);
+  for (const name of Object.keys(process.env)) if (name !== 'TZ') delete process.env[name]; // without it, a zone would be looked for
+  for (const e of env) {
+    const name = e.slice(0, e.indexOf('=')), value = e.slice(name.length + 1);
+    if (process.env[name] !== value) process.env[name] = value;
+  }
+  const main = path.resolve(argv[0]);
+  process.argv.splice(1, Infinity, main, ...argv.slice(1));
+  process.execArgv = options;
+  delete process.mainModule;
+  delete require.cache[__filename];
+  for (const name of Object.keys(Module._pathCache)) delete Module._pathCache[name];
+  Module._initPaths();
+  process.nextTick(Module.runMain.bind(Module, fs.realpathSync(main)));
+  const cpu = process.cpuUsage();
+  fs.writeSync(3, `o${process.pid} ${cpu.user + cpu.system}`);
+} catch {
+  process.reallyExit(1); // the program gets a node of its own, which has the right words
+}
+fs.closeSync(3);
+fs.closeSync(4);
+""".replace("USER", "%d" % _USER).encode()
 
 
 def _open(name, parent=None):
@@ -310,8 +368,10 @@ def _next():
     """The process forked ahead: does file requests as root, and comes back, as the programs' user, as a program."""
     _signal.set_wakeup_fd(-1)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-    for fd in _wake_r, _wake_w, _CONTROL:
+    for fd in _wake_r, _wake_w, _note_r, _CONTROL:
         os.close(fd)
+    if _theirs is not None:
+        _theirs.close()
     os.setsid()
     if not _first:
         _rehearse()
@@ -351,6 +411,12 @@ def _become(num, data, some, fds):
     """Gives up root, and makes this process what the request says. What has to go right does so before the answer."""
     argv, env, cwd, fresh = some(), some(), bytes(data()), num()
     limits = [num() for _ in range(4)]
+    env = dict(e.split(b"=", 1) for e in env)
+    if argv[0] == b"node" and not fresh and not any(limits) and _hand_over(argv, env, cwd, fds):
+        os._exit(0)
+    os.close(_note_w)
+    if _ahead is not None:
+        _ahead.close()
     try:
         os.setgroups([])
         os.setresgid(_USER, _USER, _USER)
@@ -369,10 +435,14 @@ def _become(num, data, some, fds):
         os._exit(0)
     _work.send(b"o%d" % os.getpid())
     _work.close()
-    env = dict(e.split(b"=", 1) for e in env)
     found = _which(argv[0], env)
     script = None if fresh else _script(argv, env, found)
     if script is None:
+        real = found and os.path.realpath(found)
+        if real is not None and real != _PYTHON_REAL and limits[0] == 0:
+            memory = _address_space(-1)
+            if real == _node_path():
+                argv[1:1] = _node_options(memory)
         _execute(found, argv, env)
     os.environ.clear()
     os.environb.update(env)
@@ -413,6 +483,60 @@ def _script(argv, env, found):
     if b"\0" in src:  # compiled code, or an archive
         return None
     return src
+
+
+def _address_space(soft=None):
+    """The limit of this process's address space, which is the computer's memory, and sets another one. It is for Python, which raises
+    a MemoryError in time; others reserve far more than they use."""
+    import resource
+    now, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if soft is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    return now
+
+
+def _node_path():
+    found = _which(b"node", _NODE_ENV)
+    return found and os.path.realpath(found)
+
+
+def _node_options(memory):
+    """Node's heap ends before the computer's memory, which would take the computer along."""
+    return [b"--max-old-space-size=%d" % (memory * 3 // 4 >> 20)]
+
+
+def _hand_over(argv, env, cwd, fds):
+    """Has the node that waits run the program, where that is as in one of its own; whether it does. Notes go to the init."""
+    if len(argv) < 2 or argv[1][:1] in (b"-", b"") or env.get(b"LANG") != _NODE_ENV[b"LANG"] or not env.get(b"TZ"):
+        return False
+    if any(k.startswith(_NODE_READS) and k not in _NODE_LATER for k in env):
+        return False
+    found, file = _which(b"node", env), os.path.join(cwd, argv[1])
+    if found is None or os.path.realpath(found) != _node_path() or not os.path.isfile(file):
+        return False
+    text = b""
+    files = [b"/proc/%d/fd/%d" % (os.getpid(), fd) for fd in fds]
+    try:
+        for strings in files, [cwd], _node_options(_address_space()), argv[1:], [k + b"=" + v for k, v in env.items()]:
+            text += len(strings).to_bytes(4, "little")
+            for s in strings:
+                s.decode()  # what is not UTF-8 would not get there as it is
+                text += len(s).to_bytes(4, "little") + s
+    except ValueError:
+        return False
+    os.write(_note_w, b"w")
+    if _ahead is None:
+        return False
+    try:
+        _ahead.sendall(len(text).to_bytes(4, "little") + text)
+        answer = _ahead.recv(64)
+    except OSError:
+        return False
+    if not answer:  # it ended
+        return False
+    os.write(_note_w, answer)
+    _work.send(answer.split()[0])
+    return True
 
 
 def _execute(found, argv, env):
@@ -492,9 +616,26 @@ def _add(total, status, usage):
     total[1] = max(total[1], usage.ru_maxrss)
 
 
+def _heed(pid, total):
+    """Reads the notes of the process forked ahead, which is pid; the program's process: that, or the node that it has handed over to."""
+    global _unused
+    try:
+        note = os.read(_note_r, 256)
+    except BlockingIOError:
+        return pid
+    _unused = 0
+    _, handed, answer = note.partition(b"o")
+    if handed:
+        pid, cpu = map(int, answer.split())
+        total[0] -= cpu / 1e6  # its start was not the call's
+        _leave_node()
+    return pid
+
+
 def _watch(pid):
-    """Until the process has ended: its status. Orphans are taken in, and what control says is done."""
+    """Until the program, which begins in the process pid, has ended. Orphans are taken in, and what control says is done."""
     total = [0.0, 0]
+    ended = {}
     while True:
         for fd, _ in _poll.poll():
             if fd == _wake_r:
@@ -503,8 +644,9 @@ def _watch(pid):
             m = _control.recv(16)
             if not m:
                 os._exit(0)  # the runner is gone, and so shall everything here
+            pid = _heed(pid, total)
             try:
-                os.killpg(pid, 15) if m == b"t" else os.kill(-1, 9)
+                os.killpg(pid, 15) if m == b"t" else _kill()
             except ProcessLookupError:
                 pass
         while True:
@@ -514,39 +656,99 @@ def _watch(pid):
                 break
             if p == 0:
                 break
-            _add(total, status, usage)
-            if p == pid:
-                return status, total
+            ended[p] = status, usage
+            if p != _node:
+                _add(total, status, usage)
+        program = _heed(pid, total)
+        if program != pid:
+            pid = program
+            if pid in ended:  # before its note was read
+                _add(total, *ended[pid])
+        elif _node in ended:
+            _leave_node()
+        if pid in ended:
+            return pid, ended[pid][0], total
+
+
+def _kill():
+    """Kills all processes but this one and a node that waits; ProcessLookupError: there is none."""
+    if _node is None:
+        os.kill(-1, 9)
+        return
+    some = False
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) not in (1, _node):
+            try:
+                os.kill(int(name), 9)
+                some = True
+            except ProcessLookupError:
+                pass
+    if not some:
+        raise ProcessLookupError
 
 
 def _sweep(total):
-    """Kills all but this process, in rounds until nobody is left: one that forks while it is killed needs more than one."""
+    """Kills all programs, in rounds until nobody is left: one that forks while it is killed needs more than one."""
     left = 0
     while True:
         try:
-            os.kill(-1, 9)
+            _kill()
+            nobody = False
         except ProcessLookupError:
-            pass
+            nobody = True
         while True:
             try:
                 p, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return left
             if p == 0:
+                if nobody and _node is not None:
+                    return left
                 if _wake_only.poll(2):
                     os.read(_wake_r, 4096)
                 break
+            if p == _node:
+                _leave_node()
+                continue
             _add(total, status, usage)
             left += status & 127 == 9
 
 
 def _remaining():
-    """How many processes there are beside this one: none, as the kernel says."""
+    """How many processes there are beside this one and a node that waits: none, as the kernel says."""
+    if _node is None:
+        try:
+            os.kill(-1, 0)
+        except ProcessLookupError:
+            return 0
+    return sum(n.isdigit() and int(n) not in (1, _node) for n in os.listdir("/proc"))
+
+
+def _start_node():
+    """Starts the node that waits. No program runs now."""
+    global _node, _theirs
+    text = os.memfd_create("ahead.js")
+    memory = _address_space(-1)
     try:
-        os.kill(-1, 0)
-    except ProcessLookupError:
-        return 0
-    return sum(n.isdigit() for n in os.listdir("/proc")) - 1
+        os.write(text, _NODE_AHEAD)
+        options = _node_options(memory)
+        _node = os.posix_spawn(_node_path(), [b"node", *options, b"--preserve-symlinks-main", b"/proc/self/fd/4"], _NODE_ENV, setsid=True,
+                               setsigdef=(_signal.SIGPIPE, _signal.SIGXFSZ),
+                               file_actions=((os.POSIX_SPAWN_DUP2, _theirs.fileno(), 3), (os.POSIX_SPAWN_DUP2, text, 4)))
+    except OSError:  # no memory, say: programs get nodes of their own
+        _leave_node()
+    finally:
+        _address_space(memory)
+        os.close(text)
+        _theirs.close()
+        _theirs = None
+
+
+def _leave_node():
+    """Forgets the node that waited."""
+    global _node, _ahead
+    _ahead.close()
+    _node = _ahead = None
 
 
 _PYTHON = os.fsencode(sys.executable)
@@ -556,6 +758,9 @@ _control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, _CONTROL)
 os.set_inheritable(_WORK, False)
 os.set_inheritable(_CONTROL, False)
 _wake_r, _wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+_note_r, _note_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+_node = _ahead = _theirs = None  # the node that waits, this side of its socket, and, until it is started, the other one
+_unused = _NODE_UNUSED  # calls since one that such a node could have run; at first there was none
 _signal.signal(_signal.SIGCHLD, lambda *_: None)
 _signal.set_wakeup_fd(_wake_w, warn_on_full_buffer=False)
 _poll, _wake_only = select.poll(), select.poll()
@@ -563,6 +768,7 @@ _poll.register(_wake_r, select.POLLIN)
 _poll.register(_CONTROL, select.POLLIN)
 _wake_only.register(_wake_r, select.POLLIN)
 os.umask(0o022)
+os.setgroups([])
 if type(sys.stdout.buffer).__module__ == "_io":  # else an interpreter's own start has done it
     exec(_code[0], {})
 os.environ.clear()
@@ -571,6 +777,8 @@ _work.send(b"n0")  # ready: what is asked meanwhile waits for the first process,
 _done = None
 _first = True
 while _done is None:
+    if _node is None and _unused < _NODE_UNUSED:
+        _ahead, _theirs = _socket.socketpair()
     _pid = os.fork()
     if _pid == 0:
         try:
@@ -579,9 +787,16 @@ while _done is None:
             sys.excepthook(*sys.exc_info())
             os._exit(120)
         break
-    _status, _total = _watch(_pid)
+    if _theirs is not None:
+        _start_node()
+    _pid, _status, _total = _watch(_pid)
     _left = _sweep(_total)
-    _control.send(b"x%d %d %d %d %d %d" % (_pid, _status, _total[0] * 1e6, _total[1], _left, _remaining()))
+    _control.send(b"x%d %d %d %d %d %d" % (_pid, _status, max(0, _total[0]) * 1e6, _total[1], _left, _remaining()))
+    _unused += 1
+    if _node is not None and _unused >= _NODE_UNUSED:
+        os.kill(_node, 9)
+        os.waitpid(_node, 0)
+        _leave_node()
     if _first:  # the first call's answer is on its way: it goes before the next process
         _wake_only.poll(20)
         _first = False

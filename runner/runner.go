@@ -81,7 +81,7 @@ const ScriptUser = 1000
 type Spec struct {
 	// ID is unique among the runner's computers: 1 to 64 of [a-z0-9_].
 	ID string
-	// MemoryBytes bounds the whole sandbox (with a cgroup) and each process's address space; at least 64 MiB.
+	// MemoryBytes bounds the whole sandbox (with a cgroup) and the address space of a Python process; at least 64 MiB.
 	MemoryBytes int64
 	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp; /dev/shm has TmpBytes, too.
 	WorkspaceBytes, HomeBytes, TmpBytes int64
@@ -187,7 +187,7 @@ func (e *FileError) Error() string {
 type Call struct {
 	// ID is for logs only.
 	ID string
-	// Argv is the program and its arguments; Argv[0] is looked up in Env's PATH. `python3 FILE …` starts without
+	// Argv is the program and its arguments; Argv[0] is looked up in Env's PATH. `python3 FILE …` (and `node FILE …`, but the first on a computer) starts without
 	// the interpreter's own start-up time.
 	Argv []string
 	// Env is the whole environment, as NAME=value; nothing is added.
@@ -207,7 +207,7 @@ type Call struct {
 }
 
 // Limits of one call, where they are to be lower than the computer's own; 0 leaves those: an address space of
-// Spec.MemoryBytes, files as large as the largest of the Spec's folders, DefaultOpenFiles, Spec.Processes.
+// Spec.MemoryBytes for python3 (none for other programs), files as large as the largest of the Spec's folders, DefaultOpenFiles, Spec.Processes.
 type Limits struct {
 	// AddressSpaceBytes is RLIMIT_AS of each process.
 	AddressSpaceBytes int64
@@ -336,6 +336,6 @@ type ProcessInfo struct {
 	PID, PPID, UID int
 	// Command is the program's name.
 	Command string
-	// Init is true for the init itself and for the process that it keeps waiting for the next call.
+	// Init is true for the init itself and for the processes that it keeps waiting for the next call.
 	Init bool
 }

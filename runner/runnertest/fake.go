@@ -46,7 +46,7 @@ func NewFake(programs ...Program) *Fake {
 		gates:     map[string]chan struct{}{},
 		arrived:   map[string]chan struct{}{},
 		report: runner.Report{Gvisor: "fake", Platform: "fake", Digest: "sha256:" + fmt.Sprintf("%064d", 0), Fallback: true,
-			Runtimes: []string{"python3 0.0.0"}, MemoryLimit: "none: this is a fake"},
+			Runtimes: []string{"python3 0.0.0", "node 0.0.0"}, MemoryLimit: "none: this is a fake"},
 	}
 }
 

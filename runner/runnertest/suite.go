@@ -90,7 +90,7 @@ func Suite(t *testing.T, newRunner func(t *testing.T) runner.Runner) {
 		name string
 		run  func(t *testing.T, r runner.Runner)
 	}{
-		{"check", suiteCheck}, {"output and exit code", suiteOutput}, {"what a program is given", suiteGiven}, {"a fresh interpreter", suiteFresh},
+		{"check", suiteCheck}, {"output and exit code", suiteOutput}, {"what a program is given", suiteGiven}, {"a fresh interpreter", suiteFresh}, {"node", suiteNode},
 		{"exit 137 is no signal", suiteSignal}, {"files", suiteFiles}, {"reading out", suiteRead}, {"prune", suitePrune}, {"managed files hold", suiteManaged},
 		{"timeout", suiteTimeout}, {"cancel", suiteCancel}, {"cancelled before", suiteCancelledBefore}, {"a sink that fails", suiteSink},
 		{"one at a time", suiteTurns}, {"closed", suiteClosed}, {"invalid requests", suiteInvalid}, {"two computers share nothing", suiteApart},
@@ -146,6 +146,31 @@ func suiteFresh(t *testing.T, r runner.Runner) {
 		call.Argv, call.Env, call.Stdin, call.Fresh = append(call.Argv, "one"), append(call.Env, "X=a"), []byte("two"), fresh
 		if res, out := Run(t, c, call); res.ExitCode != 4 || out.Stdout.String() != "one a two\n" {
 			t.Errorf("call %d: %+v %q %s", i, res, out.Stdout.String(), out.Stderr.String())
+		}
+	}
+}
+
+// Programs of Node's run where the report names it, and are not found elsewhere: the first one, those that follow, and fresh ones.
+func suiteNode(t *testing.T, r runner.Runner) {
+	rep, err := r.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := slices.ContainsFunc(rep.Runtimes, func(s string) bool { return strings.HasPrefix(s, "node ") })
+	c := Start(t, r, runner.Spec{})
+	for i, fresh := range []bool{false, false, true, false} {
+		call := Python("")
+		call.Argv, call.Fresh, call.Stdin = []string{"node", "main.js", "one"}, fresh, []byte("in")
+		call.Files[0].Path, call.Files[0].Content = "/workspace/main.js", []byte(
+			"process.stdout.write(process.argv.slice(2).join() + process.env.HOME + '\\n' + require('fs').readFileSync(0, 'utf8') + '\\n')\n"+
+				"console.error('oh')\nprocess.exitCode = 3\n//#fake: out one/workspace\n//#fake: stdin\n//#fake: out\n//#fake: err oh\n//#fake: exit 3\n")
+		want, wantErr, code := "one/workspace\nin\n", "oh\n", 3
+		if !there {
+			want, wantErr, code = "", "node: not found\n", 127
+		}
+		res, out := Run(t, c, call)
+		if res.ExitCode != code || res.Reason != runner.ReasonExit || out.Stdout.String() != want || out.Stderr.String() != wantErr {
+			t.Errorf("call %d: %+v %q %q", i, res, out.Stdout.String(), out.Stderr.String())
 		}
 	}
 }
