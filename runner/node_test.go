@@ -89,7 +89,9 @@ func warmNode(t testing.TB, spec runner.Spec) runner.Computer {
 // waiting is the pid of the node that waits; it fails where none comes to.
 func waiting(t testing.TB, c runner.Computer) int {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); <-tick.C {
 		ps, err := c.Processes(t.Context())
 		if err != nil {
 			t.Fatal(err)
