@@ -185,3 +185,23 @@ func TestIdle(t *testing.T) {
 		t.Errorf("an idle computer used %s in 2 s", used)
 	}
 }
+
+// A program that fills /workspace does not keep the next call, whose arguments come as a file, from starting and making room.
+func TestFullWorkspace(t *testing.T) {
+	t.Parallel()
+	c := newComputer(t, runner.Spec{WorkspaceBytes: 8 << 20})
+	fill := runnertest.Python("import sys\ntry:\n  with open('/workspace/full', 'wb') as f:\n    while True: f.write(b'x' * 65536)\nexcept OSError as e: print(e.errno)\n")
+	fill.Files[0].Path, fill.Argv[1] = "/tmp/main.py", "/tmp/main.py"
+	if res, out := runnertest.Run(t, c, fill); res.ExitCode != 0 || out.Stdout.String() != "28\n" {
+		t.Fatalf("%+v %s%s", res, out.Stdout.String(), out.Stderr.String())
+	}
+	room := runnertest.Python("import os\nprint(len(open('/workspace/.calls/call_1/arguments.json').read()))\nos.remove('/workspace/full')\n")
+	room.Files[0].Path, room.Argv[1] = "/tmp/room.py", "/tmp/room.py"
+	room.Files = append(room.Files, runner.FileChange{Op: runner.FileWrite, Path: runner.Calls + "/call_1/arguments.json", Mode: 0o444, Content: make([]byte, 1<<20)})
+	if res, out := runnertest.Run(t, c, room); res.ExitCode != 0 || out.Stdout.String() != "1048576\n" {
+		t.Errorf("%+v %s%s", res, out.Stdout.String(), out.Stderr.String())
+	}
+	if res, _ := runnertest.Run(t, c, runnertest.Python("open('/workspace/new', 'w').write('x')")); res.ExitCode != 0 {
+		t.Errorf("there is no room again: %+v", res)
+	}
+}

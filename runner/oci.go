@@ -163,7 +163,7 @@ func ociConfig(s Spec, r root, rootfs string) *specs.Spec {
 	for _, t := range []struct {
 		at, mode string
 		size     int64
-	}{{"/workspace", "1777", s.WorkspaceBytes}, {"/home", "0755", s.HomeBytes}, {"/tmp", "1777", s.TmpBytes}, {"/dev/shm", "1777", s.TmpBytes}} {
+	}{{"/workspace", "1777", s.WorkspaceBytes}, {Calls, "0755", s.WorkspaceBytes}, {"/home", "0755", s.HomeBytes}, {"/tmp", "1777", s.TmpBytes}, {"/dev/shm", "1777", s.TmpBytes}} {
 		c.Mounts = append(c.Mounts, specs.Mount{Destination: t.at, Type: "tmpfs", Source: "tmpfs",
 			Options: []string{"mode=" + t.mode, "size=" + itoa(t.size)}})
 	}

@@ -74,6 +74,10 @@ const (
 // MaxPayloadBytes bounds what one call or one change of files may bring along: contents, arguments, environment.
 const MaxPayloadBytes = 64 << 20
 
+// Calls is a folder in /workspace for what belongs to single calls, with a size of its own, that of /workspace: a program that fills /workspace
+// does not keep the next call from starting.
+const Calls = "/workspace/.calls"
+
 // ScriptUser is the user and group id of programs inside a computer.
 const ScriptUser = 1000
 

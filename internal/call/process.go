@@ -16,7 +16,7 @@ const maxVariable = 131_072
 const scriptArgs = "GUILDS_SCRIPT_ARGS="
 
 // folder is what a call has for itself in its computer: its arguments, and a place for what it makes.
-func folder(callID string) string { return run.Workspace + "/.calls/" + callID }
+func folder(callID string) string { return runner.Calls + "/" + callID }
 
 // program is what a call runs.
 type program struct {
