@@ -14,7 +14,12 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 )
+
+func (r *agentResolver) Secrets(ctx context.Context, obj *agent.Agent) ([]*secret.Secret, error) {
+	return load(ctx, obj, loadKey{field: "secrets"}, agentID, r.Resolver.Secrets.OfAgents)
+}
 
 func (r *agentResolver) Scripts(ctx context.Context, obj *agent.Agent, first *int, after *string, last *int, before *string) (*page.Connection[*script.Script], error) {
 	return loadList(ctx, obj, "scripts", agentID, page.Args{First: first, After: after, Last: last, Before: before}, r.Resolver.Scripts.PageOfAgents)
@@ -47,6 +52,14 @@ func (r *mutationResolver) AgentUpdate(ctx context.Context, input agent.UpdateIn
 
 func (r *mutationResolver) AgentDelete(ctx context.Context, input agent.DeleteInput) (*agent.DeletePayload, error) {
 	return r.Agents.Delete(ctx, input)
+}
+
+func (r *mutationResolver) AgentSecretSet(ctx context.Context, input secret.SetInput) (*secret.SetPayload, error) {
+	return r.Secrets.Set(ctx, input)
+}
+
+func (r *mutationResolver) AgentSecretDelete(ctx context.Context, input secret.DeleteInput) (*secret.DeletePayload, error) {
+	return r.Secrets.Delete(ctx, input)
 }
 
 func (r *queryResolver) Agent(ctx context.Context, id string) (*agent.Agent, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 )
 
 // Resolver holds the services that the fields are answered by. All are needed.
@@ -18,6 +19,7 @@ type Resolver struct {
 	Organizations *organization.Service
 	Keys          *key.Service
 	Agents        *agent.Service
+	Secrets       *secret.Service
 	Scripts       *script.Service
 	Changes       *change.Service
 	Runs          *run.Service

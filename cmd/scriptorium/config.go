@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 )
 
 // config is what `serve` can be told. Every flag has a twin in the environment: --database-url is SCRIPTORIUM_DATABASE_URL; a flag
@@ -30,6 +32,7 @@ type config struct {
 	Computers        int
 	Queue            int
 	AllowedOrigins   []string
+	SecretsKey       string
 	CheckConfig      bool
 
 	// For tests, which share one Redis and count statements.
@@ -43,7 +46,7 @@ const envPrefix = "SCRIPTORIUM_"
 // define defines all flags.
 func (c *config) define(f *flag.FlagSet) (origins *string) {
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
-	f.StringVar(&c.Data, "data", "data", "`folder` for the database, the blobs, the computers' state and admin.key")
+	f.StringVar(&c.Data, "data", "data", "`folder` for the database, the blobs, the computers' state, admin.key and secrets.key")
 	f.StringVar(&c.DatabaseURL, "database-url", "", "postgres://… `URL`; without it SQLite in the data folder")
 	f.StringVar(&c.RedisURL, "redis-url", "", "redis://… `URL` of the event bus, for several servers (needs --database-url); without it the bus inside this process")
 	f.StringVar(&c.BlobURL, "blob-url", "", "file:///… `URL` of a folder for blobs that all servers share; without it they are in PostgreSQL, or with SQLite in the data folder")
@@ -55,6 +58,7 @@ func (c *config) define(f *flag.FlagSet) (origins *string) {
 	f.IntVar(&c.Computers, "computers", 32, "how many computers this server has at once (each may use 512 MiB)")
 	f.IntVar(&c.Queue, "queue", 100, "how many calls of one organization may wait for a computer at this server (and ten times as many of all); further ones are refused")
 	origins = f.String("allowed-origins", "", "comma-separated `origins` of browser pages on other hosts, such as https://app.example.org")
+	f.StringVar(&c.SecretsKey, "secrets-key", "", "`file` with the key that encrypts the agents' secrets, or the key itself: 32 bytes in base64, the same for all servers; without it secrets.key in the data folder, made where it is missing")
 	f.BoolVar(&c.CheckConfig, "check-config", false, "check the configuration and exit")
 	return origins
 }
@@ -68,7 +72,7 @@ func parseConfig(command string, args []string, getenv func(string) (string, boo
 	f.SetOutput(io.Discard)
 	f.Usage = func() {} // the errors and the help are written here
 	all.VisitAll(func(fl *flag.Flag) {
-		if command == "serve" || fl.Name == "data" || fl.Name == "database-url" {
+		if command == "serve" || fl.Name == "data" || fl.Name == "database-url" || fl.Name == "secrets-key" && command == "forget-secrets" {
 			f.Var(fl.Value, fl.Name, fl.Usage)
 		}
 	})
@@ -196,6 +200,11 @@ func (c *config) image() (string, error) {
 		return beside, nil
 	}
 	return filepath.Abs(c.Image)
+}
+
+// secretsKey says where the key comes from that encrypts the agents' secrets.
+func (c *config) secretsKey() secret.Source {
+	return secret.Source{Given: c.SecretsKey, File: filepath.Join(c.Data, secret.KeyFile)}
 }
 
 // runsc answers the path of runsc: the one given, or the one beside this program. It is never looked up in PATH.

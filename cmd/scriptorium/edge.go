@@ -22,6 +22,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 	"github.com/scriptorium-dev/scriptorium/resolvers"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/schema"
@@ -133,6 +134,7 @@ func (c *config) limits() deployment.Limits {
 		"aliases": int64(l.Aliases), "rootFields": int64(l.RootFields), "depth": int64(l.Depth), "complexity": int64(l.Complexity),
 		"operationSeconds": int64(l.Time / time.Second), "jsonDepth": int64(l.ValueDepth), "socketOperations": int64(l.SocketOperations),
 		"pageSize": page.Max, "scriptSourceBytes": script.MaxSource, "environmentBytes": run.MaxEnvironmentBytes,
+		"secretsPerAgent": secret.MaxSecrets, "secretValueBytes": secret.MaxValue, "secretsBytes": secret.MaxBytes,
 		"callTimeoutSeconds": int64(c.CallTimeoutLimit / time.Second), "outputKeptBytes": output.DefaultBound, "answerBytes": call.MaxAnswer,
 		"computers": int64(c.Computers), "computerIdleSeconds": int64(c.ComputerIdle / time.Second), "queuedCalls": int64(c.Queue),
 		"queuedCallsOfRun": call.DefaultMaxQueued, "queueSeconds": int64(call.MaxQueueTime / time.Second),

@@ -3,6 +3,8 @@
 //	scriptorium serve      serve the API (see --help for the flags)
 //	scriptorium migrate    bring the database up to date, and exit
 //	scriptorium key        make another key of the operator, and print its secret
+//	scriptorium forget-secrets
+//	                       remove the agents' secrets whose key is lost
 //	scriptorium version    print the version
 //
 // Exit codes: 0 done, 1 failed, 2 the command line or the configuration is wrong.
@@ -35,6 +37,7 @@ func commands() []command {
 		{"serve", "serves the API", serve},
 		{"migrate", "brings the database up to date, and exits; serve does it by itself at its start", migrate},
 		{"key", "makes another key of the operator and prints its secret, for where the first one was lost; with SQLite, stop the server first", newKey},
+		{"forget-secrets", "removes the agents' secrets that no key opens any more, for where their key was lost, and says how many; with SQLite, stop the server first", forgetSecrets},
 		{"version", "prints the version", nil},
 	}
 }
@@ -53,7 +56,7 @@ func about(name string) string {
 func writeUsage(out io.Writer) {
 	fmt.Fprint(out, "usage: scriptorium COMMAND [flags]\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(out, "  %-8s %s\n", c.name, c.about)
+		fmt.Fprintf(out, "  %-14s %s\n", c.name, c.about)
 	}
 	fmt.Fprint(out, "\n\"scriptorium serve --help\" lists the flags.\n")
 }

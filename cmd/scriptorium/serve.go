@@ -15,6 +15,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 )
 
 // serve runs the server until the context ends.
@@ -98,16 +99,37 @@ func stopFirst(c *config, err error) error {
 	return err
 }
 
-// newKey makes another key of the operator, for where the first one was lost.
-func newKey(ctx context.Context, c *config, out io.Writer) (err error) {
+// existingDatabase opens a database that is there already.
+func existingDatabase(ctx context.Context, c *config) (*database.DB, error) {
 	if c.DatabaseURL == "" {
 		if _, err := os.Stat(filepath.Join(c.Data, sqliteFile)); errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("there is no database in %s: is --data right?", c.Data)
+			return nil, fmt.Errorf("there is no database in %s: is --data right?", c.Data)
 		}
 	}
 	db, err := openDatabase(ctx, c, slog.Default())
+	return db, stopFirst(c, err)
+}
+
+// forgetSecrets removes the agents' secrets that the configured keys do not open.
+func forgetSecrets(ctx context.Context, c *config, out io.Writer) (err error) {
+	db, err := existingDatabase(ctx, c)
 	if err != nil {
-		return stopFirst(c, err)
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	n, err := secret.Forget(ctx, db, c.secretsKey())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Secrets removed: %d\n", n)
+	return err
+}
+
+// newKey makes another key of the operator, for where the first one was lost.
+func newKey(ctx context.Context, c *config, out io.Writer) (err error) {
+	db, err := existingDatabase(ctx, c)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	organizations := organization.NewService(db)

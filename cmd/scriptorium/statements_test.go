@@ -46,7 +46,7 @@ func TestStatementsDoNotGrow(t *testing.T) {
 				for name, query := range map[string]string{
 					"scripts with their latest versions": `query($a: ID!) { agent(id: $a) { scripts(first: 100) { totalCount nodes { name latestVersion { number source author { ... on ApiKey { name } } } } } } }`,
 					"the same by edges":                  `query($a: ID!) { agent(id: $a) { scripts(first: 100) { edges { node { name latestVersion { number author { ... on ApiKey { name } } } owner { ... on Agent { name } } } } } } }`,
-					"agents with their scripts":          `query($a: ID!) { node(id: $a) { id } agents(first: 100) { totalCount nodes { name scripts(first: 1) { totalCount nodes { name latestVersion { number } } } script(name: "one") { id } } } }`,
+					"agents with their scripts":          `query($a: ID!) { node(id: $a) { id } agents(first: 100) { totalCount nodes { name secrets { name } scripts(first: 1) { totalCount nodes { name latestVersion { number } } } script(name: "one") { id } } } }`,
 					"runs with their snapshots":          `{ runs(first: 100) { nodes { agent { name } tools { name } snapshot { entries { name source } } } } }`,
 					"versions with their diffs":          `query($a: ID!) { agent(id: $a) { script(name: "script_0") { versions(first: 100) { nodes { number source diff text: diff(from: 1) } } } } }`,
 					"snapshots beside the live scripts":  `{ runs(first: 100) { nodes { snapshot { differences { kind name taken { number } live { number description } } } } } }`,

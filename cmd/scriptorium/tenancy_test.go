@@ -36,6 +36,8 @@ var idKinds = map[string][]id.Kind{
 	"keyRevoke.input.key":              {id.Key},
 	"agentUpdate.input.agent":          {id.Agent},
 	"agentDelete.input.agent":          {id.Agent},
+	"agentSecretSet.input.agent":       {id.Agent},
+	"agentSecretDelete.input.agent":    {id.Agent},
 	"agentScriptSave.input.agent":      {id.Agent},
 	"agentScriptDelete.input.agent":    {id.Agent},
 	"agentScriptClear.input.agent":     {id.Agent},
@@ -57,7 +59,7 @@ var noIDs = []string{"viewer", "agents", "deployment", "agentCreate"}
 var idRoutes = map[string]id.Kind{"/calls/%s/output?stream=STDOUT": id.Call}
 
 // plainValues are values for what else is required, by the last part of the path.
-var plainValues = map[string]any{"name": "a_name", "description": "a description", "source": "print()", "capabilities": []any{"TOOLING"}}
+var plainValues = map[string]any{"name": "a_name", "description": "a description", "source": "print()", "value": "a value", "capabilities": []any{"TOOLING"}}
 
 // foreign makes one of everything in an organization and answers the ids by kind.
 func (s *testServer) foreign(t *testing.T) map[id.Kind]string {

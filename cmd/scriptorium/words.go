@@ -15,6 +15,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 	"github.com/scriptorium-dev/scriptorium/resolvers"
 )
 
@@ -36,13 +37,14 @@ func (s *server) joinWords(c run.Config) (*words, error) {
 	w.Changes = change.NewService(s.db, s.bus)
 	w.idempotencies = idempotency.NewService(s.db)
 	w.Agents = agent.NewService(s.db, w.idempotencies)
+	w.Secrets = secret.NewService(s.db, w.Agents)
 	w.Scripts = script.NewService(s.db, w.Agents, w.Changes, w.idempotencies)
 	w.host = run.NewHost(s.db, s.bus, s.runner, c)
 	w.Runs = run.NewService(s.db, w.Agents, w.Scripts, w.idempotencies, w.host)
-	w.Calls = call.NewService(s.db, s.bus, s.outputs, w.Scripts, w.idempotencies, w.host, call.Config{TimeoutLimit: s.config.CallTimeoutLimit, Log: s.log})
+	w.Calls = call.NewService(s.db, s.bus, s.outputs, w.Scripts, w.Secrets, w.idempotencies, w.host, call.Config{TimeoutLimit: s.config.CallTimeoutLimit, Log: s.log})
 
 	w.Organizations.Join(w.Keys)
-	w.Agents.Join(w.Scripts, w.Runs.AgentRemoval(), w.Scripts)
+	w.Agents.Join(w.Scripts, w.Runs.AgentRemoval(), w.Scripts, w.Secrets.AgentRemoval())
 	w.Scripts.Join(w.host.Scripts(), w.host.Scripts(), w.host.Scripts())
 	w.host.Join(w.Calls)
 
@@ -56,6 +58,9 @@ func (w *words) start(ctx context.Context, s *server) error {
 	if err := w.Keys.Bootstrap(ctx, s.config.Data); err != nil {
 		return err
 	}
+	if err := w.Secrets.Unlock(ctx, s.config.secretsKey()); err != nil {
+		return told{err}
+	}
 	if err := w.Calls.Recover(ctx); err != nil {
 		return err
 	}
@@ -64,7 +69,7 @@ func (w *words) start(ctx context.Context, s *server) error {
 	}
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.cancel = cancel
-	for name, work := range map[string]func(context.Context) error{"keys": w.Keys.Run, "idempotency keys": w.idempotencies.Run} {
+	for name, work := range map[string]func(context.Context) error{"keys": w.Keys.Run, "idempotency keys": w.idempotencies.Run, "secrets": w.Secrets.Run} {
 		w.work.Go(func() {
 			if err := work(background); err != nil && !errors.Is(err, context.Canceled) {
 				slog.Error("background work ended", "of", name, "error", err)

@@ -23,6 +23,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
+	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshot"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshotentry"
 	"github.com/scriptorium-dev/scriptorium/ent/db/version"
@@ -97,6 +98,7 @@ func checkColumn(t, c string) error {
 			organization.Table:  organization.ValidColumn,
 			run.Table:           run.ValidColumn,
 			script.Table:        script.ValidColumn,
+			secret.Table:        secret.ValidColumn,
 			snapshot.Table:      snapshot.ValidColumn,
 			snapshotentry.Table: snapshotentry.ValidColumn,
 			version.Table:       version.ValidColumn,

@@ -14,6 +14,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
+	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshot"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshotentry"
 	"github.com/scriptorium-dev/scriptorium/ent/db/version"
@@ -357,6 +358,24 @@ func init() {
 	scriptDescID := scriptMixinFields0[0].Descriptor()
 	// script.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	script.IDValidator = scriptDescID.Validators[0].(func(string) error)
+	secretFields := schema.Secret{}.Fields()
+	_ = secretFields
+	// secretDescOrganizationID is the schema descriptor for organization_id field.
+	secretDescOrganizationID := secretFields[0].Descriptor()
+	// secret.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	secret.OrganizationIDValidator = secretDescOrganizationID.Validators[0].(func(string) error)
+	// secretDescAgentID is the schema descriptor for agent_id field.
+	secretDescAgentID := secretFields[1].Descriptor()
+	// secret.AgentIDValidator is a validator for the "agent_id" field. It is called by the builders before save.
+	secret.AgentIDValidator = secretDescAgentID.Validators[0].(func(string) error)
+	// secretDescName is the schema descriptor for name field.
+	secretDescName := secretFields[2].Descriptor()
+	// secret.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	secret.NameValidator = secretDescName.Validators[0].(func(string) error)
+	// secretDescKeyID is the schema descriptor for key_id field.
+	secretDescKeyID := secretFields[5].Descriptor()
+	// secret.KeyIDValidator is a validator for the "key_id" field. It is called by the builders before save.
+	secret.KeyIDValidator = secretDescKeyID.Validators[0].(func(string) error)
 	snapshotMixin := schema.Snapshot{}.Mixin()
 	snapshotMixinFields0 := snapshotMixin[0].Fields()
 	_ = snapshotMixinFields0

@@ -36,6 +36,8 @@ type Tx struct {
 	Run *RunClient
 	// Script is the client for interacting with the Script builders.
 	Script *ScriptClient
+	// Secret is the client for interacting with the Secret builders.
+	Secret *SecretClient
 	// Snapshot is the client for interacting with the Snapshot builders.
 	Snapshot *SnapshotClient
 	// SnapshotEntry is the client for interacting with the SnapshotEntry builders.
@@ -184,6 +186,7 @@ func (tx *Tx) init() {
 	tx.Organization = NewOrganizationClient(tx.config)
 	tx.Run = NewRunClient(tx.config)
 	tx.Script = NewScriptClient(tx.config)
+	tx.Secret = NewSecretClient(tx.config)
 	tx.Snapshot = NewSnapshotClient(tx.config)
 	tx.SnapshotEntry = NewSnapshotEntryClient(tx.config)
 	tx.Version = NewVersionClient(tx.config)

@@ -15,6 +15,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -61,6 +62,7 @@ type ComplexityRoot struct {
 		Script         func(childComplexity int, name string) int
 		Scripting      func(childComplexity int) int
 		Scripts        func(childComplexity int, first *int, after *string, last *int, before *string) int
+		Secrets        func(childComplexity int) int
 		UpdatedAt      func(childComplexity int) int
 	}
 
@@ -110,6 +112,24 @@ type ComplexityRoot struct {
 		TakesEffect func(childComplexity int) int
 		UserErrors  func(childComplexity int) int
 		Version     func(childComplexity int) int
+	}
+
+	AgentSecret struct {
+		Description func(childComplexity int) int
+		Name        func(childComplexity int) int
+	}
+
+	AgentSecretDeletePayload struct {
+		Agent      func(childComplexity int) int
+		DeletedID  func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	AgentSecretSetPayload struct {
+		Agent      func(childComplexity int) int
+		Created    func(childComplexity int) int
+		Secret     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	AgentUpdatePayload struct {
@@ -263,6 +283,8 @@ type ComplexityRoot struct {
 		AgentScriptDelete  func(childComplexity int, input script.DeleteInput) int
 		AgentScriptRestore func(childComplexity int, input script.RestoreInput) int
 		AgentScriptSave    func(childComplexity int, input script.SaveInput) int
+		AgentSecretDelete  func(childComplexity int, input secret.DeleteInput) int
+		AgentSecretSet     func(childComplexity int, input secret.SetInput) int
 		AgentUpdate        func(childComplexity int, input agent.UpdateInput) int
 		CallCancel         func(childComplexity int, input call.CancelInput) int
 		KeyCreate          func(childComplexity int, input key.CreateInput) int
@@ -635,6 +657,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.Scripts(childComplexity, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string)), true
+	case "Agent.secrets":
+		if e.ComplexityRoot.Agent.Secrets == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.Secrets(childComplexity), true
 	case "Agent.updatedAt":
 		if e.ComplexityRoot.Agent.UpdatedAt == nil {
 			break
@@ -793,6 +821,63 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AgentScriptSavePayload.Version(childComplexity), true
+
+	case "AgentSecret.description":
+		if e.ComplexityRoot.AgentSecret.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecret.Description(childComplexity), true
+	case "AgentSecret.name":
+		if e.ComplexityRoot.AgentSecret.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecret.Name(childComplexity), true
+
+	case "AgentSecretDeletePayload.agent":
+		if e.ComplexityRoot.AgentSecretDeletePayload.Agent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecretDeletePayload.Agent(childComplexity), true
+	case "AgentSecretDeletePayload.deletedId":
+		if e.ComplexityRoot.AgentSecretDeletePayload.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecretDeletePayload.DeletedID(childComplexity), true
+	case "AgentSecretDeletePayload.userErrors":
+		if e.ComplexityRoot.AgentSecretDeletePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecretDeletePayload.UserErrors(childComplexity), true
+
+	case "AgentSecretSetPayload.agent":
+		if e.ComplexityRoot.AgentSecretSetPayload.Agent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecretSetPayload.Agent(childComplexity), true
+	case "AgentSecretSetPayload.created":
+		if e.ComplexityRoot.AgentSecretSetPayload.Created == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecretSetPayload.Created(childComplexity), true
+	case "AgentSecretSetPayload.secret":
+		if e.ComplexityRoot.AgentSecretSetPayload.Secret == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecretSetPayload.Secret(childComplexity), true
+	case "AgentSecretSetPayload.userErrors":
+		if e.ComplexityRoot.AgentSecretSetPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentSecretSetPayload.UserErrors(childComplexity), true
 
 	case "AgentUpdatePayload.agent":
 		if e.ComplexityRoot.AgentUpdatePayload.Agent == nil {
@@ -1435,6 +1520,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AgentScriptSave(childComplexity, args["input"].(script.SaveInput)), true
+	case "Mutation.agentSecretDelete":
+		if e.ComplexityRoot.Mutation.AgentSecretDelete == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_agentSecretDelete_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AgentSecretDelete(childComplexity, args["input"].(secret.DeleteInput)), true
+	case "Mutation.agentSecretSet":
+		if e.ComplexityRoot.Mutation.AgentSecretSet == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_agentSecretSet_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AgentSecretSet(childComplexity, args["input"].(secret.SetInput)), true
 	case "Mutation.agentUpdate":
 		if e.ComplexityRoot.Mutation.AgentUpdate == nil {
 			break
@@ -2637,6 +2744,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AgentScriptDeleteInput", ec.unmarshalInputAgentScriptDeleteInput),
 			graphql.NewInputUnmarshaler("AgentScriptRestoreInput", ec.unmarshalInputAgentScriptRestoreInput),
 			graphql.NewInputUnmarshaler("AgentScriptSaveInput", ec.unmarshalInputAgentScriptSaveInput),
+			graphql.NewInputUnmarshaler("AgentSecretDeleteInput", ec.unmarshalInputAgentSecretDeleteInput),
+			graphql.NewInputUnmarshaler("AgentSecretSetInput", ec.unmarshalInputAgentSecretSetInput),
 			graphql.NewInputUnmarshaler("AgentUpdateInput", ec.unmarshalInputAgentUpdateInput),
 			graphql.NewInputUnmarshaler("CallCancelInput", ec.unmarshalInputCallCancelInput),
 			graphql.NewInputUnmarshaler("CallFilter", ec.unmarshalInputCallFilter),
@@ -2772,11 +2881,27 @@ extend type Mutation {
     "The changes."
     input: AgentUpdateInput!
   ): AgentUpdatePayload!
-  "Removes an agent with its scripts (one change, CLEAR, where there were any), finishes its runs and cancels their calls; what happened stays readable. Needs TOOLING."
+  """
+  Removes an agent with its scripts (one change, CLEAR, where there were any) and its secrets, finishes its runs and cancels their calls; what
+  happened stays readable. Needs TOOLING.
+  """
   agentDelete(
     "The agent to remove."
     input: AgentDeleteInput!
   ): AgentDeletePayload!
+  """
+  Makes a secret of an agent, or gives the one of this name a new description and value. Calls that start from then on have it. The value is encrypted before
+  it is stored, and never answered. Needs TOOLING. Rule: S1-secret.
+  """
+  agentSecretSet(
+    "The secret."
+    input: AgentSecretSetInput!
+  ): AgentSecretSetPayload!
+  "Removes a secret of an agent. A call that runs keeps it; calls that start later do not have it. Needs TOOLING."
+  agentSecretDelete(
+    "The secret to remove."
+    input: AgentSecretDeleteInput!
+  ): AgentSecretDeletePayload!
 }
 
 """
@@ -2793,6 +2918,8 @@ type Agent implements Node {
   maxScripts: Int!
   "Names that its tools from elsewhere take; a script cannot be created under one of them. Rule: S1-reserved."
   connectedTools: [String!]!
+  "Its secrets, by name: what a model may know of them. Nothing answers their values. Rule: S1-secret."
+  secrets: [AgentSecret!]! @goField(forceResolver: true)
   "Its scripts as they are now, by name. Rule: S1-listlive."
   scripts(
     "How many from the start: 1 to 100; 50 where neither first nor last is given. Not together with last."
@@ -2835,8 +2962,21 @@ type Agent implements Node {
   ): RunConnection! @goField(forceResolver: true)
   "When it was made."
   createdAt: Time!
-  "When it was last changed; a change of its scripts does not count."
+  "When it was last changed; a change of its scripts or secrets does not count."
   updatedAt: Time!
+}
+
+"""
+A value that an agent's scripts find in their environment, under a name. It wins over a variable of the run. In what a call prints, and in what is
+kept and streamed of it, a value of 6 bytes or more reads as ` + "`" + `***` + "`" + `, on each stream, also where it is printed in pieces; sizes, offsets and
+hashes are those of the masked output. Bytes that may begin a value wait for the next byte, at most 20 ms. What a script makes of a
+value, such as its base64 or a part of it, is not masked. Rule: S1-secret.
+"""
+type AgentSecret {
+  "The name of the environment variable."
+  name: String!
+  "What it is for, to be read by a model."
+  description: String!
 }
 
 """
@@ -2938,6 +3078,65 @@ type AgentDeletePayload {
   "The id of the agent that was removed; null where refused."
   deletedId: ID
   "Why it was refused: NOT_FOUND. Empty on success."
+  userErrors: [UserError!]!
+}
+
+"""
+Input of agentSecretSet.
+"""
+input AgentSecretSetInput {
+  "The agent whose scripts are to have it."
+  agent: ID!
+  """
+  The name of the environment variable: ` + "`" + `^[A-Z_][A-Z0-9_]*$` + "`" + `, at most 255 characters. NAME_RESERVED: PATH, HOME, LANG, TZ, and what begins with PYTHON, NODE_, LD_, ARTIFIC_,
+  GUILDS_ or SCRIPTORIUM_. An agent has at most 64 secrets (CAP_REACHED); replacing one is always possible.
+  """
+  name: String!
+  "What it is for: 1 to 400 characters, not blank. A model may read it: it must not tell the value."
+  description: String!
+  """
+  The value: 1 to 32,768 bytes of UTF-8, without U+0000. The names and values of an agent's secrets have at most 65,536 bytes together. One of fewer than 6
+  bytes is not masked in output. One with space around it is masked without that space, too. Send it as a variable, so that it is in no document.
+  """
+  value: String!
+}
+
+"""
+Answer of agentSecretSet.
+"""
+type AgentSecretSetPayload {
+  "The agent; null where refused."
+  agent: Agent
+  "The secret, without its value; null where refused."
+  secret: AgentSecret
+  "Whether there was none of this name before; null where refused."
+  created: Boolean
+  """
+  Why it was refused: INVALID, NAME_RESERVED, TOO_LARGE, NOT_FOUND (the agent), CAP_REACHED, NOT_CONFIGURED (reason ` + "`" + `secrets_key_differs` + "`" + `: the server does not have
+  the key that the deployment's secrets are encrypted with). Empty on success.
+  """
+  userErrors: [UserError!]!
+}
+
+"""
+Input of agentSecretDelete.
+"""
+input AgentSecretDeleteInput {
+  "The agent whose secret it is."
+  agent: ID!
+  "The secret's name."
+  name: String!
+}
+
+"""
+Answer of agentSecretDelete.
+"""
+type AgentSecretDeletePayload {
+  "The agent; null where refused."
+  agent: Agent
+  "The name of the secret that was removed: within its agent that is its id. Null where refused."
+  deletedId: ID
+  "Why it was refused: NOT_FOUND, at ` + "`" + `input.agent` + "`" + ` or ` + "`" + `input.name` + "`" + `. Empty on success."
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},
@@ -4557,6 +4756,8 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_maxScripts(ctx, field)
 	case "connectedTools":
 		return ec.fieldContext_Agent_connectedTools(ctx, field)
+	case "secrets":
+		return ec.fieldContext_Agent_secrets(ctx, field)
 	case "scripts":
 		return ec.fieldContext_Agent_scripts(ctx, field)
 	case "script":
@@ -4667,6 +4868,42 @@ func (ec *executionContext) childFields_AgentScriptSavePayload(ctx context.Conte
 		return ec.fieldContext_AgentScriptSavePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AgentScriptSavePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentSecret(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_AgentSecret_name(ctx, field)
+	case "description":
+		return ec.fieldContext_AgentSecret_description(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentSecret", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentSecretDeletePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_AgentSecretDeletePayload_agent(ctx, field)
+	case "deletedId":
+		return ec.fieldContext_AgentSecretDeletePayload_deletedId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AgentSecretDeletePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentSecretDeletePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentSecretSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_AgentSecretSetPayload_agent(ctx, field)
+	case "secret":
+		return ec.fieldContext_AgentSecretSetPayload_secret(ctx, field)
+	case "created":
+		return ec.fieldContext_AgentSecretSetPayload_created(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AgentSecretSetPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentSecretSetPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_AgentUpdatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

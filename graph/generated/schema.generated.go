@@ -27,6 +27,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -36,6 +37,8 @@ type MutationResolver interface {
 	AgentCreate(ctx context.Context, input agent.CreateInput) (*agent.CreatePayload, error)
 	AgentUpdate(ctx context.Context, input agent.UpdateInput) (*agent.UpdatePayload, error)
 	AgentDelete(ctx context.Context, input agent.DeleteInput) (*agent.DeletePayload, error)
+	AgentSecretSet(ctx context.Context, input secret.SetInput) (*secret.SetPayload, error)
+	AgentSecretDelete(ctx context.Context, input secret.DeleteInput) (*secret.DeletePayload, error)
 	ToolCall(ctx context.Context, input call.ToolCallInput) (*call.ToolCallPayload, error)
 	CallCancel(ctx context.Context, input call.CancelInput) (*call.CancelPayload, error)
 	KeyCreate(ctx context.Context, input key.CreateInput) (*key.CreatePayload, error)
@@ -148,6 +151,34 @@ func (ec *executionContext) field_Mutation_agentScriptSave_args(ctx context.Cont
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (script.SaveInput, error) {
 			return ec.unmarshalNAgentScriptSaveInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐSaveInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_agentSecretDelete_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (secret.DeleteInput, error) {
+			return ec.unmarshalNAgentSecretDeleteInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋsecretᚐDeleteInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_agentSecretSet_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (secret.SetInput, error) {
+			return ec.unmarshalNAgentSecretSetInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋsecretᚐSetInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -822,6 +853,94 @@ func (ec *executionContext) fieldContext_Mutation_agentDelete(ctx context.Contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_agentDelete_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_agentSecretSet(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_agentSecretSet(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AgentSecretSet(ctx, fc.Args["input"].(secret.SetInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *secret.SetPayload) graphql.Marshaler {
+			return ec.marshalNAgentSecretSetPayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋsecretᚐSetPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_agentSecretSet(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentSecretSetPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_agentSecretSet_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_agentSecretDelete(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_agentSecretDelete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AgentSecretDelete(ctx, fc.Args["input"].(secret.DeleteInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *secret.DeletePayload) graphql.Marshaler {
+			return ec.marshalNAgentSecretDeletePayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋsecretᚐDeletePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_agentSecretDelete(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentSecretDeletePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_agentSecretDelete_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -2858,6 +2977,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "agentDelete":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_agentDelete(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "agentSecretSet":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_agentSecretSet(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "agentSecretDelete":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_agentSecretDelete(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++

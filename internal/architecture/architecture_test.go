@@ -91,6 +91,7 @@ var layers = [][]string{
 	{"internal/key"},
 	{"internal/deployment", "internal/change", "internal/idempotency"},
 	{"internal/agent"},
+	{"internal/secret"},
 	{"internal/script"},
 	{"internal/tool"},
 	{"internal/run"},

@@ -3,10 +3,13 @@ package call
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
@@ -74,23 +77,42 @@ func (s *Service) RunNext(_ context.Context, m *run.Machine) (bool, error) {
 	return true, s.finish(m, c, conclude(res, err, context.Cause(ctx), c.TimeoutSeconds), w)
 }
 
-// execute runs a claimed call on its run's computer.
+// execute runs a claimed call on its run's computer. What it prints is masked before anything else sees it (S1-secret).
 func (s *Service) execute(ctx context.Context, m *run.Machine, c *claimed, w *output.Writer) (runner.Result, error) {
 	changes, made, err := m.ScriptChanges(ctx, c.script, *c.VersionID)
 	if err != nil {
 		return runner.Result{}, errors.Join(runner.ErrUnavailable, err)
 	}
+	secrets, err := s.secretsOf(ctx, c)
+	if err != nil {
+		return runner.Result{}, errors.Join(runner.ErrUnavailable, err)
+	}
+	filter := secret.NewFilter(secret.NewMask(slices.Collect(maps.Values(secrets))), w.Write)
+	defer filter.Close() //nolint:errcheck // a writer that takes no more has said so
 	p := program{
-		callID: c.ID, runID: m.RunID, script: c.script, home: m.Dir(), input: c.input, environment: m.Environment,
+		callID: c.ID, runID: m.RunID, script: c.script, home: m.Dir(), input: c.input, environment: m.Environment, secrets: secrets,
 		timeout: time.Duration(c.TimeoutSeconds) * time.Second, fresh: c.fresh,
 	}
 	process := p.process()
 	process.Files = append(append(m.Litter(process.Files[0].Path), changes...), process.Files...)
 	res, err := m.Call(ctx, process, runner.SinkFunc(func(stream runner.Stream, b []byte) error {
-		return w.Write(output.Stream(stream), b)
+		return filter.Write(output.Stream(stream), b)
 	}))
 	if err == nil {
 		made()
 	}
 	return res, err
+}
+
+// secretsOf are the values of the call's agent, as they are when it starts. One that cannot be opened is for whoever operates the server: no call runs
+// without its secrets.
+func (s *Service) secretsOf(ctx context.Context, c *claimed) (map[string]string, error) {
+	if !c.secrets || c.AgentID == nil {
+		return nil, nil
+	}
+	values, err := s.secrets.Values(ctx, c.OrganizationID, *c.AgentID)
+	if err != nil && ctx.Err() == nil {
+		s.log.ErrorContext(ctx, "the secrets of an agent cannot be had: its call is refused", "call", c.ID, "agent", *c.AgentID, "error", err)
+	}
+	return values, err
 }

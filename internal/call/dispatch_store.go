@@ -23,9 +23,10 @@ const head = "(SELECT q.id FROM calls q WHERE q.run_id = $1 AND q.status = 'QUEU
 // claimed is a call that this server is to run.
 type claimed struct {
 	Call
-	script string // the script's name
-	fresh  bool   // its version asks for an interpreter of its own
-	input  json.RawMessage
+	script  string // the script's name
+	fresh   bool   // its version asks for an interpreter of its own
+	secrets bool   // its agent has some
+	input   json.RawMessage
 }
 
 // claim takes the next call of a run that is the lease's and open, and does in the same transaction what goes with it; nil where none waits.
@@ -36,8 +37,9 @@ func claim(ctx context.Context, d *database.DB, runID string, l run.Lease, at ti
 		var arguments, input []byte
 		err := tx.SQL().QueryRowContext(ctx, `UPDATE calls SET status = 'RUNNING', started_at = $4 WHERE id = `+head+` AND status = 'QUEUED' AND `+fence+`
 			RETURNING id, organization_id, agent_id, key_id, tool, script_id, version_id, arguments, input, timeout_seconds,
-			(SELECT s.name FROM scripts s WHERE s.id = script_id), COALESCE((SELECT v.fresh_interpreter FROM versions v WHERE v.id = version_id), FALSE)`, runID, l.Server, l.Token, at).
-			Scan(&c.ID, &c.OrganizationID, &c.AgentID, &c.KeyID, &c.Tool, &c.ScriptID, &c.VersionID, &arguments, &input, &c.TimeoutSeconds, &c.script, &c.fresh)
+			(SELECT s.name FROM scripts s WHERE s.id = script_id), COALESCE((SELECT v.fresh_interpreter FROM versions v WHERE v.id = version_id), FALSE),
+			EXISTS (SELECT 1 FROM secrets x WHERE x.organization_id = calls.organization_id AND x.agent_id = calls.agent_id)`, runID, l.Server, l.Token, at).
+			Scan(&c.ID, &c.OrganizationID, &c.AgentID, &c.KeyID, &c.Tool, &c.ScriptID, &c.VersionID, &arguments, &input, &c.TimeoutSeconds, &c.script, &c.fresh, &c.secrets)
 		if errors.Is(err, sql.ErrNoRows) {
 			c = nil
 			return nil

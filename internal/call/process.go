@@ -25,6 +25,7 @@ type program struct {
 	home          string
 	input         json.RawMessage
 	environment   map[string]string
+	secrets       map[string]string
 	timeout       time.Duration
 	fresh         bool // in an interpreter of its own
 }
@@ -66,8 +67,13 @@ func (p program) env() []string {
 	if len(scriptArgs)+len(p.input)+1 <= maxVariable {
 		env = append(env, scriptArgs+string(p.input))
 	}
-	for name, value := range p.environment { // reserved names were refused
+	for name, value := range p.secrets { // reserved names were refused, here and there
 		env = append(env, name+"="+value)
+	}
+	for name, value := range p.environment {
+		if _, hidden := p.secrets[name]; !hidden { // a secret wins (S1-secret)
+			env = append(env, name+"="+value)
+		}
 	}
 	slices.Sort(env)
 	return env

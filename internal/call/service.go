@@ -12,6 +12,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 )
 
 // Config of the calls; zero values are the defaults.
@@ -45,6 +46,7 @@ type Service struct {
 	bus     event.Bus
 	output  *output.Log
 	scripts *script.Service
+	secrets *secret.Service
 	once    *idempotency.Service
 	host    *run.Host
 	config  Config
@@ -59,10 +61,12 @@ type Service struct {
 var _ run.Calls = (*Service)(nil)
 
 // NewService makes the service. The host is joined with it in turn.
-func NewService(db *database.DB, bus event.Bus, log *output.Log, scripts *script.Service, once *idempotency.Service, host *run.Host, config Config) *Service {
+func NewService(
+	db *database.DB, bus event.Bus, log *output.Log, scripts *script.Service, secrets *secret.Service, once *idempotency.Service, host *run.Host, config Config,
+) *Service {
 	config = config.withDefaults()
 	return &Service{
-		db: db, bus: bus, output: log, scripts: scripts, once: once, host: host, config: config, log: config.Log, now: database.Now,
+		db: db, bus: bus, output: log, scripts: scripts, secrets: secrets, once: once, host: host, config: config, log: config.Log, now: database.Now,
 		waiters: map[string][]chan *Call{},
 	}
 }

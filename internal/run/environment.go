@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/text"
 )
 
 // Bounds of a run's environment.
@@ -17,14 +16,6 @@ const (
 	MaxVariables        = 64
 	MaxEnvironmentBytes = 64 << 10 // names and values together
 	maxShownName        = 64
-)
-
-var variableName = regexp.MustCompile(`\A[A-Z_][A-Z0-9_]*\z`)
-
-// Names that a run cannot set, since every call gets them from the server, or since they change what an interpreter loads.
-var (
-	reservedVariables = []string{"PATH", "HOME", "LANG", "TZ"}
-	reservedPrefixes  = []string{"PYTHON", "NODE_", "LD_", "ARTIFIC_", "GUILDS_", "SCRIPTORIUM_"}
 )
 
 // parseEnvironment reads input.environment: an object of strings. Null and nothing are no variables.
@@ -85,9 +76,9 @@ func nextVariable(d *json.Decoder) (name, value string, err error) {
 func checkVariable(vars map[string]string, name, value string) error {
 	_, twice := vars[name]
 	switch {
-	case len(name) > 255 || !variableName.MatchString(name):
+	case !text.ValidVariable(name):
 		return variable(name, "is not a name: it must match ^[A-Z_][A-Z0-9_]*$ and have at most 255 characters")
-	case slices.Contains(reservedVariables, name) || slices.ContainsFunc(reservedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }):
+	case text.ReservedVariable(name):
 		return variable(name, "is reserved: every call gets it from the server, or it would change what its interpreter loads")
 	case twice:
 		return variable(name, "is there twice")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/text"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -90,7 +91,7 @@ func FuzzEnvironment(f *testing.F) {
 			return
 		}
 		for name, value := range vars {
-			if !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
+			if !text.ValidVariable(name) || strings.ContainsRune(value, 0) {
 				t.Fatalf("accepted %q=%q", name, value)
 			}
 		}

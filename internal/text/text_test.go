@@ -32,3 +32,23 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"A": true, "_": true, "API_KEY_2": true, strings.Repeat("A", 255): true, strings.Repeat("A", 256): false, "": false, "a": false, "2A": false, "A-B": false,
+		"A\n": false, "A=": false, "А": false, "A\x00": false, " A": false,
+	} {
+		if text.ValidVariable(name) != want {
+			t.Errorf("ValidVariable(%q) = %v", name, !want)
+		}
+	}
+	for name, want := range map[string]bool{
+		"PATH": true, "HOME": true, "LANG": true, "TZ": true, "PYTHON": true, "PYTHONPATH": true, "NODE_OPTIONS": true, "LD_PRELOAD": true, "ARTIFIC_ARGUMENTS": true,
+		"GUILDS_SCRIPT_ARGS": true, "SCRIPTORIUM_RUN_ID": true, "PATHS": false, "NODE": false, "LD": false, "API_KEY": false, "_PATH": false,
+	} {
+		if text.ReservedVariable(name) != want {
+			t.Errorf("ReservedVariable(%q) = %v", name, !want)
+		}
+	}
+}

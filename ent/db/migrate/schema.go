@@ -450,6 +450,50 @@ var (
 			},
 		},
 	}
+	// SecretsColumns holds the columns for the "secrets" table.
+	SecretsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt, Increment: true},
+		{Name: "name", Type: field.TypeString, Size: 255},
+		{Name: "description", Type: field.TypeString},
+		{Name: "sealed", Type: field.TypeBytes},
+		{Name: "key_id", Type: field.TypeString, Size: 16},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+		{Name: "agent_id", Type: field.TypeString, Size: 64},
+	}
+	// SecretsTable holds the schema information for the "secrets" table.
+	SecretsTable = &schema.Table{
+		Name:       "secrets",
+		Columns:    SecretsColumns,
+		PrimaryKey: []*schema.Column{SecretsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "secrets_organizations_organization",
+				Columns:    []*schema.Column{SecretsColumns[7]},
+				RefColumns: []*schema.Column{OrganizationsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "secrets_agents_agent",
+				Columns:    []*schema.Column{SecretsColumns[8]},
+				RefColumns: []*schema.Column{AgentsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "secret_organization_id_agent_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{SecretsColumns[7], SecretsColumns[8], SecretsColumns[1]},
+			},
+			{
+				Name:    "secret_key_id",
+				Unique:  false,
+				Columns: []*schema.Column{SecretsColumns[4]},
+			},
+		},
+	}
 	// SnapshotsColumns holds the columns for the "snapshots" table.
 	SnapshotsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
@@ -587,6 +631,7 @@ var (
 		OrganizationsTable,
 		RunsTable,
 		ScriptsTable,
+		SecretsTable,
 		SnapshotsTable,
 		SnapshotEntriesTable,
 		VersionsTable,
@@ -641,6 +686,11 @@ func init() {
 	ScriptsTable.ForeignKeys[1].RefTable = AgentsTable
 	ScriptsTable.Annotation = &entsql.Annotation{
 		Table: "scripts",
+	}
+	SecretsTable.ForeignKeys[0].RefTable = OrganizationsTable
+	SecretsTable.ForeignKeys[1].RefTable = AgentsTable
+	SecretsTable.Annotation = &entsql.Annotation{
+		Table: "secrets",
 	}
 	SnapshotsTable.ForeignKeys[0].RefTable = OrganizationsTable
 	SnapshotsTable.ForeignKeys[1].RefTable = RunsTable

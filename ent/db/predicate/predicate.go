@@ -39,6 +39,9 @@ type Run func(*sql.Selector)
 // Script is the predicate function for script builders.
 type Script func(*sql.Selector)
 
+// Secret is the predicate function for secret builders.
+type Secret func(*sql.Selector)
+
 // Snapshot is the predicate function for snapshot builders.
 type Snapshot func(*sql.Selector)
 

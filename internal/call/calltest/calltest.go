@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/secret"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
 )
@@ -50,6 +52,7 @@ type Server struct {
 	Host    *run.Host
 	Agents  *agent.Service
 	Scripts *script.Service
+	Secrets *secret.Service
 	Runs    *run.Service
 	Calls   *call.Service
 }
@@ -86,14 +89,16 @@ func New(t testing.TB, d *database.DB, o Options) *Server {
 	once := idempotency.NewService(d)
 	s.Agents = agent.NewService(d, once)
 	s.Scripts = script.NewService(d, s.Agents, change.NewService(d, s.Bus), once)
+	s.Secrets = secret.NewService(d, s.Agents)
 	s.Host = run.NewHost(d, s.Bus, o.Runner, o.Run)
 	s.Runs = run.NewService(d, s.Agents, s.Scripts, once, s.Host)
-	s.Calls = call.NewService(d, s.Bus, s.Output, s.Scripts, once, s.Host, o.Call)
+	s.Calls = call.NewService(d, s.Bus, s.Output, s.Scripts, s.Secrets, once, s.Host, o.Call)
 	s.Host.Join(s.Calls)
-	s.Agents.Join(s.Scripts, s.Scripts, s.Runs.AgentRemoval())
+	s.Agents.Join(s.Scripts, s.Scripts, s.Runs.AgentRemoval(), s.Secrets.AgentRemoval())
 	s.Scripts.Join(s.Host.Scripts(), s.Host.Scripts(), s.Host.Scripts())
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
+	s.check(s.Secrets.Unlock(ctx, secret.Source{File: filepath.Join(t.TempDir(), secret.KeyFile)}))
 	if o.Recover {
 		s.check(s.Calls.Recover(ctx))
 	}

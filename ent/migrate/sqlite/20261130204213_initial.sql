@@ -218,6 +218,24 @@ CREATE TABLE `scripts` (
 CREATE UNIQUE INDEX `scripts_live_name` ON `scripts` (`organization_id`, `agent_id`, `name`) WHERE deleted_at IS NULL;
 -- Create index "script_organization_id_agent_id_id" to table: "scripts"
 CREATE INDEX `script_organization_id_agent_id_id` ON `scripts` (`organization_id`, `agent_id`, `id`);
+-- Create "secrets" table
+CREATE TABLE `secrets` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `name` text NOT NULL,
+  `description` text NOT NULL,
+  `sealed` blob NOT NULL,
+  `key_id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `updated_at` datetime NOT NULL,
+  `organization_id` text NOT NULL,
+  `agent_id` text NOT NULL,
+  CONSTRAINT `secrets_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `secrets_agents_agent` FOREIGN KEY (`agent_id`) REFERENCES `agents` (`id`) ON DELETE NO ACTION
+);
+-- Create index "secret_organization_id_agent_id_name" to table: "secrets"
+CREATE UNIQUE INDEX `secret_organization_id_agent_id_name` ON `secrets` (`organization_id`, `agent_id`, `name`);
+-- Create index "secret_key_id" to table: "secrets"
+CREATE INDEX `secret_key_id` ON `secrets` (`key_id`);
 -- Create "snapshots" table
 CREATE TABLE `snapshots` (
   `id` text NOT NULL,
