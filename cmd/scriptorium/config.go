@@ -35,7 +35,8 @@ type config struct {
 	SecretsKey       string
 	CheckConfig      bool
 
-	// For tests, which share one Redis and count statements.
+	// For tests, which share one Redis, count statements, and may run on a machine that is too busy to print in time.
+	maskWait    time.Duration
 	redisPrefix string
 	onStatement func(ctx context.Context, statement string)
 }

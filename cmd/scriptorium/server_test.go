@@ -65,6 +65,7 @@ func startServer(t *testing.T, dialect string) *testServer {
 func startConfig(t *testing.T, c *config) *testServer {
 	t.Helper()
 	s := &testServer{fake: runnertest.NewFake()}
+	c.maskWait = time.Minute
 	c.onStatement = func(ctx context.Context, _ string) {
 		if _, err := key.From(ctx); err == nil { // a request's, not the background's
 			s.statements.Add(1)

@@ -41,7 +41,9 @@ func (s *server) joinWords(c run.Config) (*words, error) {
 	w.Scripts = script.NewService(s.db, w.Agents, w.Changes, w.idempotencies)
 	w.host = run.NewHost(s.db, s.bus, s.runner, c)
 	w.Runs = run.NewService(s.db, w.Agents, w.Scripts, w.idempotencies, w.host)
-	w.Calls = call.NewService(s.db, s.bus, s.outputs, w.Scripts, w.Secrets, w.idempotencies, w.host, call.Config{TimeoutLimit: s.config.CallTimeoutLimit, Log: s.log})
+	w.Calls = call.NewService(s.db, s.bus, s.outputs, w.Scripts, w.Secrets, w.idempotencies, w.host, call.Config{
+		TimeoutLimit: s.config.CallTimeoutLimit, MaskWait: s.config.maskWait, Log: s.log,
+	})
 
 	w.Organizations.Join(w.Keys)
 	w.Agents.Join(w.Scripts, w.Runs.AgentRemoval(), w.Scripts, w.Secrets.AgentRemoval())

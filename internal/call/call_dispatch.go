@@ -87,7 +87,7 @@ func (s *Service) execute(ctx context.Context, m *run.Machine, c *claimed, w *ou
 	if err != nil {
 		return runner.Result{}, errors.Join(runner.ErrUnavailable, err)
 	}
-	filter := secret.NewFilter(secret.NewMask(slices.Collect(maps.Values(secrets))), w.Write)
+	filter := secret.NewFilter(secret.NewMask(slices.Collect(maps.Values(secrets))), s.config.MaskWait, w.Write)
 	defer filter.Close() //nolint:errcheck // a writer that takes no more has said so
 	p := program{
 		callID: c.ID, runID: m.RunID, script: c.script, home: m.Dir(), input: c.input, environment: m.Environment, secrets: secrets,

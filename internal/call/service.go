@@ -21,7 +21,9 @@ type Config struct {
 	TimeoutLimit time.Duration
 	// MaxQueued is how many calls of a run wait at most (DefaultMaxQueued); further ones get COMPUTER_UNAVAILABLE.
 	MaxQueued int
-	Log       *slog.Logger
+	// MaskWait is how long output that may begin a secret's value waits for more (secret.MaxWait).
+	MaskWait time.Duration
+	Log      *slog.Logger
 }
 
 // DefaultMaxQueued is how many calls of a run wait at most, where nothing else is said.

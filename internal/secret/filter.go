@@ -7,13 +7,14 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 )
 
-// MaxWait is how long bytes that may begin a value wait for the next byte. Without one they are let out.
+// MaxWait is how long bytes that may begin a value wait for the next byte, where nobody says otherwise. Without one they are let out.
 const MaxWait = 20 * time.Millisecond
 
 // Filter masks a program's output on its way: it has the signature of output.Writer's Write, and calls that. Only bytes that may begin a
 // value wait. Write and Close are called from one goroutine; Close is needed, and ends the filter's timer.
 type Filter struct {
 	write func(output.Stream, []byte) error
+	wait  time.Duration
 
 	mu      sync.Mutex
 	streams [2]masker // of standard output and standard error
@@ -23,9 +24,12 @@ type Filter struct {
 	closed  bool
 }
 
-// NewFilter makes the filter of a call. The mask may be nil: then everything is passed on as it is.
-func NewFilter(m *Mask, write func(output.Stream, []byte) error) *Filter {
-	return &Filter{write: write, streams: [2]masker{{mask: m}, {mask: m}}}
+// NewFilter makes the filter of a call. The mask may be nil: then everything is passed on as it is. A wait of 0 is MaxWait.
+func NewFilter(m *Mask, wait time.Duration, write func(output.Stream, []byte) error) *Filter {
+	if wait == 0 {
+		wait = MaxWait
+	}
+	return &Filter{write: write, wait: wait, streams: [2]masker{{mask: m}, {mask: m}}}
 }
 
 // Write takes what the program wrote, in the order of arrival; p is the caller's again when it returns.
@@ -38,9 +42,9 @@ func (f *Filter) Write(stream output.Stream, p []byte) error {
 	defer f.mu.Unlock()
 	f.out = f.streams[i].write(f.out[:0], p)
 	if f.streams[i].waiting() > 0 {
-		f.due[i] = time.Now().Add(MaxWait)
+		f.due[i] = time.Now().Add(f.wait)
 		if f.timer == nil {
-			f.timer = time.AfterFunc(MaxWait, f.tick)
+			f.timer = time.AfterFunc(f.wait, f.tick)
 		}
 	}
 	return f.pass(stream)

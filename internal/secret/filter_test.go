@@ -34,7 +34,7 @@ func filtered(t *testing.T, values []string, f func(t *testing.T, filter *Filter
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &written{begin: time.Now()}
-		filter := NewFilter(NewMask(values), w.write)
+		filter := NewFilter(NewMask(values), 0, w.write)
 		f(t, filter, w)
 		if err := errors.Join(filter.Close(), filter.Close()); err != nil {
 			t.Error(err)
@@ -128,7 +128,7 @@ func TestFilterTellsThatTheWriterHasEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &written{begin: time.Now(), fail: output.ErrFinished}
-		f := NewFilter(NewMask([]string{"s3cret-value"}), w.write)
+		f := NewFilter(NewMask([]string{"s3cret-value"}), 0, w.write)
 		if err := f.Write(output.Stdout, []byte("s3c")); err != nil {
 			t.Errorf("nothing was to be written: %v", err)
 		}
