@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
