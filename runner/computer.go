@@ -18,10 +18,12 @@ type computer struct {
 	spec Spec
 	// isolation is what all calls have in common; set before the computer is anyone's.
 	isolation *Isolation
-	turn      chan struct{} // holds one: whoever does a call or changes files
-	once      sync.Once
-	why       error // set before done is closed
-	done      chan struct{}
+	// confinement is that of its sandbox's process, as it was made.
+	confinement *Confinement
+	turn        chan struct{} // holds one: whoever does a call or changes files
+	once        sync.Once
+	why         error // set before done is closed
+	done        chan struct{}
 }
 
 var _ Computer = (*computer)(nil)

@@ -37,6 +37,7 @@ func Main(args []string, engine func(EngineConfig) (Engine, error)) int {
 	rootless := fs.Bool("rootless", false, "this process is root in a user namespace only")
 	limit := fs.Int("computers", 0, "most computers at once")
 	spares := fs.Int("spares", 0, "computers that wait, booted, to be taken")
+	level := fs.String("isolation", "", "how much of isolation there must be")
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
@@ -50,11 +51,11 @@ func Main(args []string, engine func(EngineConfig) (Engine, error)) int {
 		return 2
 	}
 	f.Close()
-	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, spares: *spares, quit: make(chan struct{})}
+	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, spares: *spares, level: IsolationLevel(*level),
+		quit: make(chan struct{})}
 	h.report = sync.OnceValues(h.describe)
 	if err := h.open(engine, *image, *state, *rootless); err != nil {
-		h.broken = err
-		log.Error("no computer can be made", "error", err)
+		h.broken = err // every request is answered with it
 	}
 	// The socket's end is what ends this process; the kernel's word that its parent died comes beside it, should a copy
 	// of the socket ever be held by somebody else.
@@ -85,7 +86,9 @@ type host struct {
 	noCgroups error                  // why there is no memory limit for a whole computer
 	report    func() (Report, error) // describe, once
 	quit      chan struct{}
-	spares    int // computers that are to wait
+	spares    int            // computers that are to wait
+	level     IsolationLevel // that there must be
+	lacks     []Lack         // found before a computer was made
 
 	mu        sync.Mutex
 	computers map[string]*hosted
@@ -112,7 +115,10 @@ func (h *host) open(engine func(EngineConfig) (Engine, error), image, state stri
 	} else if err := os.WriteFile(filepath.Join(folder, cgroupFile), []byte(g.dir), 0o600); err != nil {
 		return err
 	}
-	h.sandboxes, err = newSandboxes(engine, folder, r, g, rootless)
+	h.lacks = lacksOf(image, rootless, h.noCgroups)
+	if err = h.level.Check(h.lacks); err == nil {
+		h.sandboxes, err = newSandboxes(engine, folder, r, g, rootless)
+	}
 	if err != nil {
 		h.sandboxes = nil
 		return errors.Join(err, g.close(), os.RemoveAll(folder))
@@ -214,7 +220,8 @@ func (h *host) check() response {
 
 // describe says what computers are made of and how they are bounded, all but what is found by running something in one.
 func (h *host) describe() (Report, error) {
-	r := Report{Gvisor: h.sandboxes.engine.Version(), Platform: platform, Fallback: h.sandboxes.root.Image == "", Rootless: h.sandboxes.rootless}
+	r := Report{Gvisor: h.sandboxes.engine.Version(), Platform: platform, Fallback: h.sandboxes.root.Image == "", Rootless: h.sandboxes.rootless,
+		Lacks: h.lacks}
 	r.MemoryLimit = "a cgroup for each computer, and an address space limit for each process"
 	if h.noCgroups != nil {
 		r.MemoryLimit = "a look at each computer ten times a second, and an address space limit for each process; no cgroup: " + h.noCgroups.Error()
@@ -256,12 +263,29 @@ func (h *host) start(r request) response {
 		h.log.Error("a computer could not be made", "computer", spec.ID, "error", err)
 		return failed(faultUnavailable, errors.New("the sandbox did not start"))
 	}
+	confinement, err := h.confined(c)
+	if err != nil {
+		c.close()
+		return failed(faultNotConfigured, err)
+	}
 	h.work.Go(h.fill)
 	report, err := h.report()
 	if err != nil {
 		h.log.Error("the image cannot be read", "error", err)
 	}
-	return response{Isolation: h.sandboxes.isolationOf(spec, report)}
+	return response{Isolation: h.sandboxes.isolationOf(spec, report), Confinement: &confinement}
+}
+
+// confined looks at how the kernel confines a computer's sandbox; an error says that it is less than the level asks for.
+func (h *host) confined(c *hosted) (Confinement, error) {
+	confinement, err := readConfinement(c.sandbox.host())
+	if errors.Is(err, os.ErrNotExist) { // it has ended since, which is told otherwise
+		return confinement, nil
+	}
+	if err != nil {
+		return confinement, err
+	}
+	return confinement, h.level.Check(confinement.lacks())
 }
 
 func (h *host) newHosted(spec Spec) *hosted {

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -32,6 +29,8 @@ type Config struct {
 	// Spares is how many computers of the default Spec wait, booted, to be taken by Start: one costs some 30 MiB and no
 	// processor time. 0 is none: each computer is booted when it is asked for. The first is made after the first Start.
 	Spares int
+	// Isolation is how much of isolation there must be; where there is less, Check and Start answer ErrNotConfigured. Empty is IsolationAny.
+	Isolation IsolationLevel
 	// Log gets the runner process's messages; nil is slog's default.
 	Log *slog.Logger
 }
@@ -80,6 +79,9 @@ func New(cfg Config) (*Process, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+	if err := cfg.Isolation.Check(nil); err != nil {
+		return nil, err
+	}
 	return &Process{cfg: cfg}, nil
 }
 
@@ -107,8 +109,15 @@ func (p *Process) Check(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("%w: %s belongs to another build of Scriptorium: build both again", ErrNotConfigured, p.cfg.Runsc)
 	}
 	r := *resp.Report
-	if err := p.probe(ctx, &r); err != nil {
+	err = p.probe(ctx, &r)
+	if err != nil && p.cfg.Image != "" && errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("no computer starts on the image %s: %w", p.cfg.Image, err)
+	}
+	if err != nil {
 		return nil, notConfigured(err)
+	}
+	if err := p.cfg.Isolation.Check(r.Lacks); err != nil {
+		return nil, err
 	}
 	p.mu.Lock()
 	p.report = &r
@@ -123,62 +132,16 @@ func notConfigured(err error) error {
 	return fmt.Errorf("%w: %w", ErrNotConfigured, err)
 }
 
-// probeSource says the versions of what a computer has.
-const probeSource = `import os, sys
-print("python3 %d.%d.%d" % sys.version_info[:3])
-print(os.confstr("CS_GNU_LIBC_VERSION") or "libc unknown")
-`
-
-// probe boots a tiny computer and runs two programs in it.
-func (p *Process) probe(ctx context.Context, r *Report) error {
-	c, err := p.start(ctx, Spec{ID: fmt.Sprintf("check_%d", time.Now().UnixNano())})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = c.Close(ctx)
-	}()
-	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1"}
-	run := func(argv ...string) (string, error) {
-		var out strings.Builder
-		res, err := c.Call(ctx, Call{ID: "check", Argv: argv, Env: env, Dir: "/tmp", Timeout: 10 * time.Second,
-			Files: []FileChange{{Op: FileWrite, Path: "/tmp/check.py", Mode: 0o444, Content: []byte(probeSource)}},
-		}, SinkFunc(func(s Stream, b []byte) error {
-			if s == Stdout && out.Len() < 4096 {
-				out.Write(b)
-			}
-			return nil
-		}))
-		if err != nil || res.ExitCode != 0 {
-			return "", errors.Join(err, fmt.Errorf("%s exited with %d", argv[0], res.ExitCode))
-		}
-		return strings.TrimSpace(out.String()), nil
-	}
-	out, err := run("python3", "/tmp/check.py")
-	if err != nil {
-		return fmt.Errorf("a program in a computer failed: %w", err)
-	}
-	python, libc, _ := strings.Cut(out, "\n")
-	r.Runtimes = []string{python}
-	if v, err := run("node", "--version"); err == nil {
-		r.Runtimes = append(r.Runtimes, "node "+strings.TrimPrefix(v, "v"))
-	}
-	r.Runtimes = append(r.Runtimes, libc)
-	if r.Digest == "" {
-		sum := sha256.Sum256([]byte(strings.Join(r.Runtimes, "\n")))
-		r.Digest = "sha256:" + hex.EncodeToString(sum[:])
-	}
-	return nil
-}
-
 // Start implements Runner.
 func (p *Process) Start(ctx context.Context, spec Spec) (Computer, error) {
 	if err := CheckSpec(spec); err != nil {
 		return nil, err
 	}
-	return p.start(ctx, spec)
+	c, err := p.start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (p *Process) start(ctx context.Context, spec Spec) (*computer, error) {
@@ -213,7 +176,7 @@ func (p *Process) start(ctx context.Context, spec Spec) (*computer, error) {
 		}
 		return nil, err
 	}
-	c.isolation = resp.Isolation
+	c.isolation, c.confinement = resp.Isolation, resp.Confinement
 	p.mu.Lock()
 	if p.report != nil && c.isolation != nil && c.isolation.ImageDigest == "" {
 		c.isolation.ImageDigest = p.report.Digest // of a fallback, which is found by looking inside
@@ -285,7 +248,7 @@ func dial(cfg Config) (*link, error) {
 	defer theirs.Close()
 	rootless := os.Geteuid() != 0
 	cmd := exec.Command(cfg.Runsc, MainArg, "--image="+cfg.Image, "--state="+cfg.State, fmt.Sprintf("--rootless=%t", rootless),
-		fmt.Sprintf("--computers=%d", cfg.MaxComputers), fmt.Sprintf("--spares=%d", cfg.Spares))
+		fmt.Sprintf("--computers=%d", cfg.MaxComputers), fmt.Sprintf("--spares=%d", cfg.Spares), "--isolation="+string(cfg.Isolation))
 	cmd.Env = []string{}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}

@@ -114,7 +114,8 @@ func (s Spec) withDefaults() Spec {
 type Report struct {
 	// Gvisor is runsc's version, Platform how it runs programs ("systrap").
 	Gvisor, Platform string
-	// Digest names the computers' root: "sha256:" and 64 hexadecimal digits over what Runtimes says.
+	// Digest names the computers' root: "sha256:" and 64 hexadecimal digits of the image's bytes, or, of a fallback, over what Runtimes and
+	// Libraries say.
 	Digest string
 	// Fallback is true where the root is the host's /usr, read-only, and not an image.
 	Fallback bool
@@ -122,8 +123,19 @@ type Report struct {
 	Rootless bool
 	// Runtimes are interpreters with their versions, as "python3 3.11.2", in the order python3, node, glibc.
 	Runtimes []string
+	// Libraries are those that programs find, as "pypi openpyxl 3.0.9" and "npm acorn 8.8.1", sorted; at most 1,000 of them.
+	Libraries []string
+	// WholeWrites is true where an interpreter that is started for a call writes all of what a program prints, however slowly it is
+	// read (see streams.py). An image brings that along, and a fallback whose python3 is Debian's has it.
+	WholeWrites bool
 	// MemoryLimit says in words how memory is bounded here.
 	MemoryLimit string
+	// Mounts are a computer's, as in Isolation.
+	Mounts []Mount
+	// Confinement is that of a sandbox's own process.
+	Confinement Confinement
+	// Lacks are the parts of full isolation that are not there, none where all are.
+	Lacks []Lack
 }
 
 // FileOp says what a FileChange does.

@@ -196,6 +196,13 @@ func (sb *sandbox) memory() int64 {
 	return st.Blocks * 512
 }
 
+// host is the sandbox's own process, on the host.
+func (sb *sandbox) host() int {
+	sb.mu.Lock()
+	defer sb.mu.Unlock()
+	return sb.pid
+}
+
 // kill ends the sandbox at once; exited is closed soon after.
 func (sb *sandbox) kill() {
 	sb.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,19 +61,20 @@ const (
 
 // response is what the runner process answers; with Gone it tells that a computer went away by itself.
 type response struct {
-	Seq       uint64        `json:",omitempty"`
-	Gone      string        `json:",omitempty"`
-	Fault     fault         `json:",omitempty"`
-	Message   string        `json:",omitempty"`
-	Index     int           `json:",omitempty"` // of the change that failed
-	Full      bool          `json:",omitempty"`
-	Removed   []string      `json:",omitempty"`
-	Result    *Result       `json:",omitempty"`
-	Report    *Report       `json:",omitempty"`
-	Build     string        `json:",omitempty"` // of the runner process
-	Isolation *Isolation    `json:",omitempty"` // of a computer that was started
-	Remaining int           `json:",omitempty"` // processes of the call, when its end was told
-	Processes []ProcessInfo `json:",omitempty"`
+	Seq         uint64        `json:",omitempty"`
+	Gone        string        `json:",omitempty"`
+	Fault       fault         `json:",omitempty"`
+	Message     string        `json:",omitempty"`
+	Index       int           `json:",omitempty"` // of the change that failed
+	Full        bool          `json:",omitempty"`
+	Removed     []string      `json:",omitempty"`
+	Result      *Result       `json:",omitempty"`
+	Report      *Report       `json:",omitempty"`
+	Build       string        `json:",omitempty"` // of the runner process
+	Isolation   *Isolation    `json:",omitempty"` // of a computer that was started
+	Confinement *Confinement  `json:",omitempty"` // of a computer that was started
+	Remaining   int           `json:",omitempty"` // processes of the call, when its end was told
+	Processes   []ProcessInfo `json:",omitempty"`
 }
 
 // err is a response's fault as an error, but for those of files.
@@ -87,7 +89,7 @@ func (r *response) err() error {
 	case r.Message == "":
 		return base
 	}
-	return fmt.Errorf("%w: %s", base, r.Message)
+	return fmt.Errorf("%w: %s", base, strings.TrimPrefix(r.Message, base.Error()+": "))
 }
 
 func failed(f fault, err error) response {

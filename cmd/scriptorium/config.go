@@ -10,13 +10,15 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
+	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
-// config is what `serve` can be told. Every flag has a twin in the environment: --database-url is SCRIPTORIUM_DATABASE_URL; a flag
+// config is what `serve`, and in part the other commands, can be told. Every flag has a twin in the environment: --database-url is SCRIPTORIUM_DATABASE_URL; a flag
 // goes before it.
 type config struct {
 	Listen           string
@@ -26,6 +28,7 @@ type config struct {
 	BlobURL          string
 	Runsc            string
 	Image            string
+	Isolation        string
 	ComputerIdle     time.Duration
 	CallTimeoutLimit time.Duration
 	SpareComputers   int
@@ -34,6 +37,7 @@ type config struct {
 	AllowedOrigins   []string
 	SecretsKey       string
 	CheckConfig      bool
+	JSON             bool
 
 	// For tests, which share one Redis, count statements, and may run on a machine that is too busy to print in time.
 	maskWait    time.Duration
@@ -53,6 +57,7 @@ func (c *config) define(f *flag.FlagSet) (origins *string) {
 	f.StringVar(&c.BlobURL, "blob-url", "", "file:///… `URL` of a folder for blobs that all servers share; without it they are in PostgreSQL, or with SQLite in the data folder")
 	f.StringVar(&c.Runsc, "runsc", "", "`path` of the runsc that was built with this program (default: runsc beside it)")
 	f.StringVar(&c.Image, "image", "", "`path` of the computers' image, or \"host\" for this machine's own /usr, read-only (default: computer.erofs beside this program, host where there is none)")
+	f.StringVar(&c.Isolation, "isolation", string(runner.IsolationAny), "`level` of isolation that there must be, or calls are refused: any; image: computers are made of an image; full: and the server is root, a cgroup holds each computer's memory, the sandbox's own process has no privileges")
 	f.DurationVar(&c.ComputerIdle, "computer-idle", 10*time.Minute, "how long a run's computer stays when nothing is called")
 	f.DurationVar(&c.CallTimeoutLimit, "call-timeout-limit", 10*time.Minute, "the longest time that a call may take, in whole seconds")
 	f.IntVar(&c.SpareComputers, "spare-computers", 2, "how many computers wait, booted, for runs and direct calls to take (each some 35 MiB); 0: each is made when it is needed")
@@ -61,6 +66,7 @@ func (c *config) define(f *flag.FlagSet) (origins *string) {
 	origins = f.String("allowed-origins", "", "comma-separated `origins` of browser pages on other hosts, such as https://app.example.org")
 	f.StringVar(&c.SecretsKey, "secrets-key", "", "`file` with the key that encrypts the agents' secrets, or the key itself: 32 bytes in base64, the same for all servers; without it secrets.key in the data folder, made where it is missing")
 	f.BoolVar(&c.CheckConfig, "check-config", false, "check the configuration and exit")
+	f.BoolVar(&c.JSON, "json", false, "answer one JSON object")
 	return origins
 }
 
@@ -73,7 +79,7 @@ func parseConfig(command string, args []string, getenv func(string) (string, boo
 	f.SetOutput(io.Discard)
 	f.Usage = func() {} // the errors and the help are written here
 	all.VisitAll(func(fl *flag.Flag) {
-		if command == "serve" || fl.Name == "data" || fl.Name == "database-url" || fl.Name == "secrets-key" && command == "forget-secrets" {
+		if takes(command, fl.Name) {
 			f.Var(fl.Value, fl.Name, fl.Usage)
 		}
 	})
@@ -95,6 +101,20 @@ func parseConfig(command string, args []string, getenv func(string) (string, boo
 		}
 	}
 	return c, errors.Join(append(faults, c.check()...)...)
+}
+
+// takes says whether a command has a flag.
+func takes(command, flag string) bool {
+	switch command {
+	case "serve":
+		return flag != "json"
+	case "doctor":
+		return slices.Contains([]string{"data", "runsc", "image", "isolation", "computers", "json"}, flag)
+	case "forget-secrets":
+		return slices.Contains([]string{"data", "database-url", "secrets-key"}, flag)
+	default:
+		return flag == "data" || flag == "database-url"
+	}
 }
 
 // writeHelp writes what a command does and its flags.
@@ -156,6 +176,12 @@ func (c *config) check() []error {
 	}
 	if scheme, rest, isURL := strings.Cut(c.BlobURL, "://"); isURL && scheme != "mem" && (scheme != "file" || !strings.HasPrefix(rest, "/")) {
 		fail("--blob-url: must be a file:///… URL of a folder")
+	}
+	level := runner.IsolationLevel(c.Isolation)
+	if !slices.Contains(runner.IsolationLevels(), level) {
+		fail("--isolation: must be any, image or full")
+	} else if c.Image == imageHost && level != runner.IsolationAny {
+		fail("--isolation: %s needs an image, and --image says %s", level, imageHost)
 	}
 	if c.ComputerIdle < time.Second {
 		fail("--computer-idle: must be at least 1s")

@@ -5,9 +5,11 @@
 //	scriptorium key        make another key of the operator, and print its secret
 //	scriptorium forget-secrets
 //	                       remove the agents' secrets whose key is lost
+//	scriptorium doctor     say what this machine offers to computers, and what to do
 //	scriptorium version    print the version
 //
-// Exit codes: 0 done, 1 failed, 2 the command line or the configuration is wrong.
+// Exit codes: 0 done, 1 failed, 2 the command line or the configuration is wrong. Of doctor: 0 all is good, 1 computers work with less than
+// there could be, 2 there are none.
 package main
 
 import (
@@ -38,6 +40,7 @@ func commands() []command {
 		{"migrate", "brings the database up to date, and exits; serve does it by itself at its start", migrate},
 		{"key", "makes another key of the operator and prints its secret, for where the first one was lost; with SQLite, stop the server first", newKey},
 		{"forget-secrets", "removes the agents' secrets that no key opens any more, for where their key was lost, and says how many; with SQLite, stop the server first", forgetSecrets},
+		{"doctor", "says what this machine offers to computers, line by line, and what to do where it is not good; a server may run meanwhile", examine},
 		{"version", "prints the version", nil},
 	}
 }
@@ -68,7 +71,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	code := exitCode(err)
-	if code == 1 {
+	if _, said := errors.AsType[diagnosed](err); code == 1 && !said {
 		fmt.Fprintln(os.Stderr, "scriptorium:", err)
 	}
 	stop()
@@ -77,6 +80,9 @@ func main() {
 
 // exitCode is what the process answers.
 func exitCode(err error) int {
+	if d, ok := errors.AsType[diagnosed](err); ok {
+		return int(d)
+	}
 	switch {
 	case errors.Is(err, flag.ErrHelp), err == nil:
 		return 0

@@ -69,11 +69,11 @@ func (s *server) reportComputers(ctx context.Context, out io.Writer) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		fmt.Fprintf(out, "NO COMPUTERS: %v. Calls are refused; nothing ever runs outside of one.\n", err)
+		fmt.Fprintf(out, "NO COMPUTERS: %v. Calls are refused; nothing ever runs outside of one. \"scriptorium doctor\" says what to do.\n", err)
 	default:
 		fmt.Fprintf(out, "Computers: gVisor %s, %s, %s\n", report.Gvisor, report.Platform, report.MemoryLimit)
-		if report.Fallback {
-			fmt.Fprintln(out, "NOTE: computers use this machine's own /usr, read-only, as their root.")
+		for _, l := range report.Lacks {
+			fmt.Fprintf(out, "NOTE: less than full isolation: %s: %s.\n", l.Part, l.Why)
 		}
 	}
 }

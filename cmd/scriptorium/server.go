@@ -240,11 +240,12 @@ func (s *server) runnerPart() lifecycle.Part {
 			if err != nil {
 				return err
 			}
-			if image == "" {
+			if image == "" && s.config.Isolation == string(runner.IsolationAny) {
 				s.log.Warn("computers are made of this machine's own /usr, read-only, not of an image (make image builds one)")
 			}
 			s.runner, err = runner.New(runner.Config{Runsc: runsc, Image: image, State: s.path("runner"), MaxComputers: s.config.Computers,
-				Spares: min(s.config.SpareComputers, s.config.Computers), Log: s.log})
+				Spares: min(s.config.SpareComputers, s.config.Computers), Isolation: runner.IsolationLevel(s.config.Isolation),
+				Log: s.log})
 			return err
 		},
 		Stop: func(ctx context.Context) error { return s.runner.Close(ctx) },

@@ -73,6 +73,13 @@ func startConfig(t *testing.T, c *config) *testServer {
 	}
 	var r runner.Runner = s.fake
 	s.server = &server{config: c, log: slog.New(slog.DiscardHandler), runner: r}
+	s.begin(t)
+	return s
+}
+
+// begin starts the server and stops it when the test ends.
+func (s *testServer) begin(t *testing.T) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := s.start(ctx); err != nil {
@@ -86,7 +93,6 @@ func startConfig(t *testing.T, c *config) *testServer {
 	if secret, err := os.ReadFile(s.path("admin.key")); err == nil {
 		s.operator = strings.TrimSpace(string(secret))
 	}
-	return s
 }
 
 // answer is what came back, with nothing left out.

@@ -93,6 +93,52 @@ func (ec *executionContext) fieldContext_ComputerImage_runtimes(_ context.Contex
 	return graphql.NewScalarFieldContext("ComputerImage", field, false, false, "String")
 }
 
+func (ec *executionContext) _ComputerImage_libraries(ctx context.Context, field graphql.CollectedField, obj *deployment.ComputerImage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ComputerImage_libraries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Libraries, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ComputerImage_libraries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ComputerImage", field, false, false, "String")
+}
+
+func (ec *executionContext) _ComputerImage_memoryLimit(ctx context.Context, field graphql.CollectedField, obj *deployment.ComputerImage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ComputerImage_memoryLimit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MemoryLimit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ComputerImage_memoryLimit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ComputerImage", field, false, false, "String")
+}
+
 func (ec *executionContext) _ComputerImage_gvisor(ctx context.Context, field graphql.CollectedField, obj *deployment.ComputerImage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -252,6 +298,16 @@ func (ec *executionContext) _ComputerImage(ctx context.Context, sel ast.Selectio
 			}
 		case "runtimes":
 			out.Values[i] = ec._ComputerImage_runtimes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "libraries":
+			out.Values[i] = ec._ComputerImage_libraries(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "memoryLimit":
+			out.Values[i] = ec._ComputerImage_memoryLimit(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

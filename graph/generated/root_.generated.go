@@ -252,11 +252,13 @@ type ComplexityRoot struct {
 	}
 
 	ComputerImage struct {
-		Digest   func(childComplexity int) int
-		Fallback func(childComplexity int) int
-		Gvisor   func(childComplexity int) int
-		Platform func(childComplexity int) int
-		Runtimes func(childComplexity int) int
+		Digest      func(childComplexity int) int
+		Fallback    func(childComplexity int) int
+		Gvisor      func(childComplexity int) int
+		Libraries   func(childComplexity int) int
+		MemoryLimit func(childComplexity int) int
+		Platform    func(childComplexity int) int
+		Runtimes    func(childComplexity int) int
 	}
 
 	Deployment struct {
@@ -1390,6 +1392,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ComputerImage.Gvisor(childComplexity), true
+	case "ComputerImage.libraries":
+		if e.ComplexityRoot.ComputerImage.Libraries == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ComputerImage.Libraries(childComplexity), true
+	case "ComputerImage.memoryLimit":
+		if e.ComplexityRoot.ComputerImage.MemoryLimit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ComputerImage.MemoryLimit(childComplexity), true
 	case "ComputerImage.platform":
 		if e.ComplexityRoot.ComputerImage.Platform == nil {
 			break
@@ -3680,12 +3694,19 @@ type Deployment {
 What the computers are made of.
 """
 type ComputerImage {
-  "SHA-256 of the image in lower-case hex, after ` + "`" + `sha256:` + "`" + `; of its manifest for the fallback."
+  "SHA-256 of the image in lower-case hex, after ` + "`" + `sha256:` + "`" + `; of the runtimes and libraries found for the fallback."
   digest: String!
   "True where the computers use this machine's own /usr, read-only, instead of an image."
   fallback: Boolean!
   "What runs scripts, with versions: ` + "`" + `python3 3.12.3` + "`" + `."
   runtimes: [String!]!
+  """
+  The libraries that scripts find without naming them, each as its ecosystem (` + "`" + `pypi` + "`" + `, ` + "`" + `npm` + "`" + `), its name and its version, with a space between:
+  ` + "`" + `pypi openpyxl 3.1.5` + "`" + `. Sorted; the first 1,000 where there are more.
+  """
+  libraries: [String!]!
+  "How the memory of a computer is bounded here, in words."
+  memoryLimit: String!
   "The version of gVisor."
   gvisor: String!
   "How gVisor intercepts system calls: ` + "`" + `systrap` + "`" + `."
@@ -5128,6 +5149,10 @@ func (ec *executionContext) childFields_ComputerImage(ctx context.Context, field
 		return ec.fieldContext_ComputerImage_fallback(ctx, field)
 	case "runtimes":
 		return ec.fieldContext_ComputerImage_runtimes(ctx, field)
+	case "libraries":
+		return ec.fieldContext_ComputerImage_libraries(ctx, field)
+	case "memoryLimit":
+		return ec.fieldContext_ComputerImage_memoryLimit(ctx, field)
 	case "gvisor":
 		return ec.fieldContext_ComputerImage_gvisor(ctx, field)
 	case "platform":

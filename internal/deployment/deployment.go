@@ -28,6 +28,10 @@ type ComputerImage struct {
 	Fallback bool
 	// Runtimes are interpreters and libraries with their versions.
 	Runtimes []string
+	// Libraries are those that programs find, as "pypi openpyxl 3.0.9", sorted.
+	Libraries []string
+	// MemoryLimit says in words how memory is bounded.
+	MemoryLimit string
 	// Gvisor is its version, Platform how it runs programs.
 	Gvisor, Platform string
 }
@@ -71,7 +75,8 @@ func (s *Service) Get(ctx context.Context) (*Deployment, error) {
 		return nil, err
 	}
 	d.Image = &ComputerImage{
-		Digest: report.Digest, Fallback: report.Fallback, Runtimes: report.Runtimes, Gvisor: report.Gvisor, Platform: report.Platform,
+		Digest: report.Digest, Fallback: report.Fallback, Runtimes: report.Runtimes, Libraries: report.Libraries,
+		MemoryLimit: report.MemoryLimit, Gvisor: report.Gvisor, Platform: report.Platform,
 	}
 	return d, nil
 }
