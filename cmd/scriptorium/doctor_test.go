@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -122,10 +123,11 @@ func TestDoctorBesideAServer(t *testing.T) {
 	}()
 	c := runnertest.Start(t, r, runner.Spec{ID: "one"})
 	began := make(chan struct{})
+	first := sync.OnceFunc(func() { close(began) }) // a line may come in two pieces
 	ended := make(chan runner.Result, 1)
 	go func() {
 		call := runnertest.Python("import sys, time\nprint('begun')\nsys.stdout.flush()\nfor i in range(100):\n    time.sleep(0.02)\n")
-		res, err := c.Call(context.Background(), call, runner.SinkFunc(func(runner.Stream, []byte) error { close(began); return nil }))
+		res, err := c.Call(context.Background(), call, runner.SinkFunc(func(runner.Stream, []byte) error { first(); return nil }))
 		if err != nil {
 			t.Errorf("the server's call: %v", err)
 		}
