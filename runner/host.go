@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ func Main(args []string, engine func(EngineConfig) (Engine, error)) int {
 	}
 	f.Close()
 	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, spares: *spares, level: IsolationLevel(*level),
-		quit: make(chan struct{})}
+		quit: make(chan struct{}), boots: make(chan struct{}, runtime.NumCPU())}
 	h.report = sync.OnceValues(h.describe)
 	if err := h.open(engine, *image, *state, *rootless); err != nil {
 		h.broken = err // every request is answered with it
@@ -86,6 +87,7 @@ type host struct {
 	noCgroups error                  // why there is no memory limit for a whole computer
 	report    func() (Report, error) // describe, once
 	quit      chan struct{}
+	boots     chan struct{}  // holds one for each sandbox that is booted just now
 	spares    int            // computers that are to wait
 	level     IsolationLevel // that there must be
 	lacks     []Lack         // found before a computer was made
@@ -289,7 +291,7 @@ func (h *host) confined(c *hosted) (Confinement, error) {
 }
 
 func (h *host) newHosted(spec Spec) *hosted {
-	return &hosted{host: h, spec: spec, name: spec.ID, ready: make(chan struct{}), answers: make(chan string), ends: make(chan string),
+	return &hosted{host: h, spec: spec, name: spec.ID, booted: make(chan struct{}), closed: make(chan struct{}), ready: make(chan struct{}), answers: make(chan string), ends: make(chan string),
 		gone: make(chan struct{}), cancels: map[uint64]chan struct{}{}}
 }
 
@@ -309,6 +311,21 @@ func (h *host) spare(spec Spec) *hosted {
 		}
 	}
 	return nil
+}
+
+var errUnwanted = errors.New("it was closed before it was there")
+
+// bootTurn waits until a computer may be booted, in the order of coming: booting is work for a processor, and more at once than there are of them would
+// have all of them be late, and the first ones come no sooner than the last.
+func (h *host) bootTurn(c *hosted) error {
+	select {
+	case h.boots <- struct{}{}:
+		return nil
+	case <-c.closed:
+		return errUnwanted
+	case <-h.quit:
+		return errUnwanted
+	}
 }
 
 // fill boots spares, one after another, until there are enough. It begins when a computer has been made: where none

@@ -28,6 +28,8 @@ type hosted struct {
 	sandbox *sandbox
 	work    *wire         // to the process that the init keeps waiting
 	control *wire         // to the init
+	booted  chan struct{} // closed when boot has come to its end, well or not
+	closed  chan struct{} // closed when the computer is not wanted any more; mu guards the closing
 	ready   chan struct{} // closed when the first one waits
 	answers chan string   // what comes from work
 	ends    chan string   // what comes from control
@@ -46,6 +48,11 @@ func (c *hosted) boot() (err error) {
 	if c.sandbox != nil { // a spare
 		return nil
 	}
+	defer close(c.booted)
+	if err := c.host.bootTurn(c); err != nil {
+		return err
+	}
+	defer func() { <-c.host.boots }()
 	var theirWork, theirControl *os.File
 	if c.work, theirWork, err = packetPair(); err != nil {
 		return err
@@ -67,6 +74,9 @@ func (c *hosted) boot() (err error) {
 	case <-c.ready:
 		c.compile()
 		return nil
+	case <-c.closed:
+		c.sandbox.kill()
+		return errUnwanted
 	case <-c.gone:
 		return errors.Join(errors.New("it ended at once"), c.sandbox.err, errors.New(c.sandbox.stderr.String()))
 	case <-t.C:
@@ -124,10 +134,14 @@ func (c *hosted) watch() {
 	}
 }
 
+// setClosing says that the computer's end is no news.
 func (c *hosted) setClosing() {
 	c.mu.Lock()
-	c.closing = true
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	if !c.closing {
+		c.closing = true
+		close(c.closed)
+	}
 }
 
 // readWork reads what waiting processes say. Their coming is kept, the rest is for the request that runs.
@@ -400,6 +414,10 @@ func (c *hosted) processes() response {
 // close ends the computer: the init ends when its socket does, and with it the sandbox; one that does not is killed.
 func (c *hosted) close() {
 	c.setClosing()
+	<-c.booted
+	if c.sandbox == nil {
+		return
+	}
 	c.control.conn.Close()
 	t := time.NewTimer(termTime)
 	defer t.Stop()

@@ -168,6 +168,56 @@ func TestSpares(t *testing.T) {
 	}
 }
 
+// More starts at once than are booted at once: those that are given up while they wait for their turn, or in it, leave nothing; the others come.
+func TestStartsGivenUp(t *testing.T) {
+	t.Parallel()
+	p, state := newProcess(t)
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	const starts = 8
+	var all sync.WaitGroup
+	came := make(chan runner.Computer, starts)
+	for i := range starts {
+		all.Go(func() {
+			with := t.Context()
+			if i%2 == 1 {
+				with = ctx
+			}
+			c, err := p.Start(with, runner.Spec{ID: fmt.Sprintf("c%d", i)})
+			switch {
+			case err == nil:
+				came <- c
+			case i%2 == 0 || !errors.Is(err, context.Canceled):
+				t.Errorf("start %d: %v", i, err)
+			}
+		})
+	}
+	first := <-came
+	giveUp()
+	all.Wait()
+	close(came)
+	n := 1
+	for c := range came {
+		n++
+		if res, _ := runnertest.Run(t, c, runnertest.Python("print('up')")); res.ExitCode != 0 {
+			t.Errorf("%+v", res)
+		}
+	}
+	if res, _ := runnertest.Run(t, first, runnertest.Python("print('up')")); res.ExitCode != 0 || n < starts/2 {
+		t.Errorf("%+v, %d computers", res, n)
+	}
+	eventually(t, 30*time.Second, "only those that came are there", func() bool {
+		up, _ := filepath.Glob(filepath.Join(state, "s*", "bundles", "*", "config.json"))
+		return len(up) == n
+	})
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if l := left(t, state); len(l) > 0 {
+		t.Errorf("left behind: %v", l)
+	}
+}
+
 const testServer = "test-server"
 
 // serveForATest is a server that is killed: it runs a call that does not end.

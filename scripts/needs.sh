@@ -11,6 +11,7 @@ need redis-server redis-server
 need node nodejs
 need npm npm
 need chromium chromium
+need bwrap bubblewrap # what make bench compares with
 need mkfs.erofs erofs-utils
 compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || want+=(postgresql)
 [ ${#want[@]} -eq 0 ] && exit 0

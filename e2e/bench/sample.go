@@ -30,6 +30,22 @@ func (s sample) over(reference sample) float64 {
 	for i := range s {
 		ratios[i] = float64(s[i]) / float64(reference[i])
 	}
-	slices.Sort(ratios)
-	return ratios[len(ratios)/2]
+	return median(ratios)
+}
+
+// rates holds what was done a second, a round each.
+type rates []float64
+
+// over is the median of the rounds' ratios.
+func (r rates) over(reference rates) float64 {
+	ratios := make([]float64, len(r))
+	for i := range r {
+		ratios[i] = r[i] / reference[i]
+	}
+	return median(ratios)
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
 }

@@ -13,12 +13,18 @@ type row struct {
 	// result is what is compared with the bar, and said as words: "1.03" or "+0.4 ms".
 	value  float64
 	result string
-	// bar is the most that value may be; 0: shown only.
+	// bar is the most that value may be, with least the least; 0: shown only.
 	bar      float64
+	least    bool
 	barWords string
 }
 
-func (r row) past() bool { return r.bar > 0 && r.value > r.bar }
+func (r row) past() bool {
+	if r.least {
+		return r.value < r.bar
+	}
+	return r.bar > 0 && r.value > r.bar
+}
 
 // ratio is a row of two measures of one kind.
 func ratio(what string, ours, reference, bar float64, unit string) row {
@@ -40,6 +46,15 @@ func pairs(what string, ours, reference sample, bar float64) row {
 	return ratio(what, ours.ms(.5), reference.ms(.5), bar, "ms").is(ours.over(reference))
 }
 
+// faster is a row of rates that were measured in turns, of which more is better: the bar is the least that the ratio may be.
+func faster(what string, ours, reference rates, bar float64, unit string) row {
+	r := ratio(what, median(ours), median(reference), bar, unit).is(ours.over(reference))
+	if r.least = bar > 0; r.least {
+		r.barWords = fmt.Sprintf("≥ %.2f", bar)
+	}
+	return r
+}
+
 // more is a row of two durations in milliseconds whose difference counts.
 func more(what string, ours, reference, bar float64) row {
 	r := row{what: what, value: ours - reference, bar: bar, ours: fmt.Sprintf("%.1f ms", ours), reference: fmt.Sprintf("%.1f ms", reference)}
@@ -49,6 +64,14 @@ func more(what string, ours, reference, bar float64) row {
 	}
 	return r
 }
+
+// alone is a row of something that is compared with its bar only.
+func alone(what string, ours, bar float64, unit string) row {
+	return row{what: what, value: ours, bar: bar, result: fmt.Sprintf("%.2f %s", ours, unit), barWords: fmt.Sprintf("%.0f %s", bar, unit)}
+}
+
+// words is a row that says something.
+func words(what, said string) row { return row{what: what, ours: said} }
 
 type table []row
 
