@@ -17,6 +17,10 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
 )
 
+func (r *agentResolver) Home(ctx context.Context, obj *agent.Agent) (*run.KeptHome, error) {
+	return load(ctx, obj, loadKey{field: "home"}, agentID, r.Resolver.Runs.HomesOfAgents)
+}
+
 func (r *agentResolver) Secrets(ctx context.Context, obj *agent.Agent) ([]*secret.Secret, error) {
 	return load(ctx, obj, loadKey{field: "secrets"}, agentID, r.Resolver.Secrets.OfAgents)
 }
@@ -40,6 +44,10 @@ func (r *agentResolver) History(ctx context.Context, obj *agent.Agent, first *in
 
 func (r *agentResolver) Runs(ctx context.Context, obj *agent.Agent, first *int, after *string, last *int, before *string) (*page.Connection[*run.Run], error) {
 	return loadList(ctx, obj, "runs", agentID, page.Args{First: first, After: after, Last: last, Before: before}, r.Resolver.Runs.PagesOfAgents)
+}
+
+func (r *agentHomeResolver) Run(ctx context.Context, obj *run.KeptHome) (*run.Run, error) {
+	return load(ctx, obj, loadKey{field: "run"}, func(h *run.KeptHome) string { return h.RunID }, r.Resolver.Runs.ByIDs)
 }
 
 func (r *mutationResolver) AgentCreate(ctx context.Context, input agent.CreateInput) (*agent.CreatePayload, error) {
@@ -72,4 +80,9 @@ func (r *queryResolver) Agents(ctx context.Context, first *int, after *string, l
 
 func (r *Resolver) Agent() generated.AgentResolver { return &agentResolver{r} }
 
-type agentResolver struct{ *Resolver }
+func (r *Resolver) AgentHome() generated.AgentHomeResolver { return &agentHomeResolver{r} }
+
+type (
+	agentResolver     struct{ *Resolver }
+	agentHomeResolver struct{ *Resolver }
+)

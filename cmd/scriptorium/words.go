@@ -39,6 +39,7 @@ func (s *server) joinWords(c run.Config) (*words, error) {
 	w.Agents = agent.NewService(s.db, w.idempotencies)
 	w.Secrets = secret.NewService(s.db, w.Agents)
 	w.Scripts = script.NewService(s.db, w.Agents, w.Changes, w.idempotencies)
+	c.Blobs = s.blobs
 	w.host = run.NewHost(s.db, s.bus, s.runner, c)
 	w.Runs = run.NewService(s.db, w.Agents, w.Scripts, w.idempotencies, w.host)
 	w.Calls = call.NewService(s.db, s.bus, s.outputs, w.Scripts, w.Secrets, w.idempotencies, w.host, call.Config{

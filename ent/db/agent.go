@@ -27,6 +27,8 @@ type Agent struct {
 	Name string `json:"name,omitempty"`
 	// Scripting holds the value of the "scripting" field.
 	Scripting bool `json:"scripting,omitempty"`
+	// KeepsHome holds the value of the "keeps_home" field.
+	KeepsHome bool `json:"keeps_home,omitempty"`
 	// MaxScripts holds the value of the "max_scripts" field.
 	MaxScripts int `json:"max_scripts,omitempty"`
 	// ConnectedTools holds the value of the "connected_tools" field.
@@ -68,7 +70,7 @@ func (*Agent) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case agent.FieldConnectedTools:
 			values[i] = new([]byte)
-		case agent.FieldScripting:
+		case agent.FieldScripting, agent.FieldKeepsHome:
 			values[i] = new(sql.NullBool)
 		case agent.FieldMaxScripts:
 			values[i] = new(sql.NullInt64)
@@ -120,6 +122,12 @@ func (_m *Agent) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field scripting", values[i])
 			} else if value.Valid {
 				_m.Scripting = value.Bool
+			}
+		case agent.FieldKeepsHome:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field keeps_home", values[i])
+			} else if value.Valid {
+				_m.KeepsHome = value.Bool
 			}
 		case agent.FieldMaxScripts:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -200,6 +208,9 @@ func (_m *Agent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("scripting=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Scripting))
+	builder.WriteString(", ")
+	builder.WriteString("keeps_home=")
+	builder.WriteString(fmt.Sprintf("%v", _m.KeepsHome))
 	builder.WriteString(", ")
 	builder.WriteString("max_scripts=")
 	builder.WriteString(fmt.Sprintf("%v", _m.MaxScripts))

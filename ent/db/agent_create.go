@@ -56,6 +56,20 @@ func (_c *AgentCreate) SetNillableScripting(v *bool) *AgentCreate {
 	return _c
 }
 
+// SetKeepsHome sets the "keeps_home" field.
+func (_c *AgentCreate) SetKeepsHome(v bool) *AgentCreate {
+	_c.mutation.SetKeepsHome(v)
+	return _c
+}
+
+// SetNillableKeepsHome sets the "keeps_home" field if the given value is not nil.
+func (_c *AgentCreate) SetNillableKeepsHome(v *bool) *AgentCreate {
+	if v != nil {
+		_c.SetKeepsHome(*v)
+	}
+	return _c
+}
+
 // SetMaxScripts sets the "max_scripts" field.
 func (_c *AgentCreate) SetMaxScripts(v int) *AgentCreate {
 	_c.mutation.SetMaxScripts(v)
@@ -146,6 +160,10 @@ func (_c *AgentCreate) defaults() {
 		v := agent.DefaultScripting
 		_c.mutation.SetScripting(v)
 	}
+	if _, ok := _c.mutation.KeepsHome(); !ok {
+		v := agent.DefaultKeepsHome
+		_c.mutation.SetKeepsHome(v)
+	}
 	if _, ok := _c.mutation.MaxScripts(); !ok {
 		v := agent.DefaultMaxScripts
 		_c.mutation.SetMaxScripts(v)
@@ -170,6 +188,9 @@ func (_c *AgentCreate) check() error {
 	}
 	if _, ok := _c.mutation.Scripting(); !ok {
 		return &ValidationError{Name: "scripting", err: errors.New(`db: missing required field "Agent.scripting"`)}
+	}
+	if _, ok := _c.mutation.KeepsHome(); !ok {
+		return &ValidationError{Name: "keeps_home", err: errors.New(`db: missing required field "Agent.keeps_home"`)}
 	}
 	if _, ok := _c.mutation.MaxScripts(); !ok {
 		return &ValidationError{Name: "max_scripts", err: errors.New(`db: missing required field "Agent.max_scripts"`)}
@@ -235,6 +256,10 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Scripting(); ok {
 		_spec.SetField(agent.FieldScripting, field.TypeBool, value)
 		_node.Scripting = value
+	}
+	if value, ok := _c.mutation.KeepsHome(); ok {
+		_spec.SetField(agent.FieldKeepsHome, field.TypeBool, value)
+		_node.KeepsHome = value
 	}
 	if value, ok := _c.mutation.MaxScripts(); ok {
 		_spec.SetField(agent.FieldMaxScripts, field.TypeInt, value)
@@ -342,6 +367,18 @@ func (u *AgentUpsert) SetScripting(v bool) *AgentUpsert {
 // UpdateScripting sets the "scripting" field to the value that was provided on create.
 func (u *AgentUpsert) UpdateScripting() *AgentUpsert {
 	u.SetExcluded(agent.FieldScripting)
+	return u
+}
+
+// SetKeepsHome sets the "keeps_home" field.
+func (u *AgentUpsert) SetKeepsHome(v bool) *AgentUpsert {
+	u.Set(agent.FieldKeepsHome, v)
+	return u
+}
+
+// UpdateKeepsHome sets the "keeps_home" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateKeepsHome() *AgentUpsert {
+	u.SetExcluded(agent.FieldKeepsHome)
 	return u
 }
 
@@ -484,6 +521,20 @@ func (u *AgentUpsertOne) SetScripting(v bool) *AgentUpsertOne {
 func (u *AgentUpsertOne) UpdateScripting() *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateScripting()
+	})
+}
+
+// SetKeepsHome sets the "keeps_home" field.
+func (u *AgentUpsertOne) SetKeepsHome(v bool) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetKeepsHome(v)
+	})
+}
+
+// UpdateKeepsHome sets the "keeps_home" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateKeepsHome() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateKeepsHome()
 	})
 }
 
@@ -803,6 +854,20 @@ func (u *AgentUpsertBulk) SetScripting(v bool) *AgentUpsertBulk {
 func (u *AgentUpsertBulk) UpdateScripting() *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateScripting()
+	})
+}
+
+// SetKeepsHome sets the "keeps_home" field.
+func (u *AgentUpsertBulk) SetKeepsHome(v bool) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetKeepsHome(v)
+	})
+}
+
+// UpdateKeepsHome sets the "keeps_home" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateKeepsHome() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateKeepsHome()
 	})
 }
 

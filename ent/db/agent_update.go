@@ -58,6 +58,20 @@ func (_u *AgentUpdate) SetNillableScripting(v *bool) *AgentUpdate {
 	return _u
 }
 
+// SetKeepsHome sets the "keeps_home" field.
+func (_u *AgentUpdate) SetKeepsHome(v bool) *AgentUpdate {
+	_u.mutation.SetKeepsHome(v)
+	return _u
+}
+
+// SetNillableKeepsHome sets the "keeps_home" field if the given value is not nil.
+func (_u *AgentUpdate) SetNillableKeepsHome(v *bool) *AgentUpdate {
+	if v != nil {
+		_u.SetKeepsHome(*v)
+	}
+	return _u
+}
+
 // SetMaxScripts sets the "max_scripts" field.
 func (_u *AgentUpdate) SetMaxScripts(v int) *AgentUpdate {
 	_u.mutation.ResetMaxScripts()
@@ -189,6 +203,9 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Scripting(); ok {
 		_spec.SetField(agent.FieldScripting, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.KeepsHome(); ok {
+		_spec.SetField(agent.FieldKeepsHome, field.TypeBool, value)
+	}
 	if value, ok := _u.mutation.MaxScripts(); ok {
 		_spec.SetField(agent.FieldMaxScripts, field.TypeInt, value)
 	}
@@ -258,6 +275,20 @@ func (_u *AgentUpdateOne) SetScripting(v bool) *AgentUpdateOne {
 func (_u *AgentUpdateOne) SetNillableScripting(v *bool) *AgentUpdateOne {
 	if v != nil {
 		_u.SetScripting(*v)
+	}
+	return _u
+}
+
+// SetKeepsHome sets the "keeps_home" field.
+func (_u *AgentUpdateOne) SetKeepsHome(v bool) *AgentUpdateOne {
+	_u.mutation.SetKeepsHome(v)
+	return _u
+}
+
+// SetNillableKeepsHome sets the "keeps_home" field if the given value is not nil.
+func (_u *AgentUpdateOne) SetNillableKeepsHome(v *bool) *AgentUpdateOne {
+	if v != nil {
+		_u.SetKeepsHome(*v)
 	}
 	return _u
 }
@@ -422,6 +453,9 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 	}
 	if value, ok := _u.mutation.Scripting(); ok {
 		_spec.SetField(agent.FieldScripting, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.KeepsHome(); ok {
+		_spec.SetField(agent.FieldKeepsHome, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.MaxScripts(); ok {
 		_spec.SetField(agent.FieldMaxScripts, field.TypeInt, value)

@@ -21,6 +21,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
+	"github.com/scriptorium-dev/scriptorium/ent/db/home"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
@@ -51,6 +52,8 @@ type Client struct {
 	Change *ChangeClient
 	// Generation is the client for interacting with the Generation builders.
 	Generation *GenerationClient
+	// Home is the client for interacting with the Home builders.
+	Home *HomeClient
 	// Idempotency is the client for interacting with the Idempotency builders.
 	Idempotency *IdempotencyClient
 	// Key is the client for interacting with the Key builders.
@@ -86,6 +89,7 @@ func (c *Client) init() {
 	c.Call = NewCallClient(c.config)
 	c.Change = NewChangeClient(c.config)
 	c.Generation = NewGenerationClient(c.config)
+	c.Home = NewHomeClient(c.config)
 	c.Idempotency = NewIdempotencyClient(c.config)
 	c.Key = NewKeyClient(c.config)
 	c.Organization = NewOrganizationClient(c.config)
@@ -193,6 +197,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Call:          NewCallClient(cfg),
 		Change:        NewChangeClient(cfg),
 		Generation:    NewGenerationClient(cfg),
+		Home:          NewHomeClient(cfg),
 		Idempotency:   NewIdempotencyClient(cfg),
 		Key:           NewKeyClient(cfg),
 		Organization:  NewOrganizationClient(cfg),
@@ -227,6 +232,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Call:          NewCallClient(cfg),
 		Change:        NewChangeClient(cfg),
 		Generation:    NewGenerationClient(cfg),
+		Home:          NewHomeClient(cfg),
 		Idempotency:   NewIdempotencyClient(cfg),
 		Key:           NewKeyClient(cfg),
 		Organization:  NewOrganizationClient(cfg),
@@ -265,9 +271,9 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Agent, c.Blob, c.BlobPiece, c.Call, c.Change, c.Generation, c.Idempotency,
-		c.Key, c.Organization, c.Run, c.Script, c.Secret, c.Snapshot, c.SnapshotEntry,
-		c.Version,
+		c.Agent, c.Blob, c.BlobPiece, c.Call, c.Change, c.Generation, c.Home,
+		c.Idempotency, c.Key, c.Organization, c.Run, c.Script, c.Secret, c.Snapshot,
+		c.SnapshotEntry, c.Version,
 	} {
 		n.Use(hooks...)
 	}
@@ -277,9 +283,9 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Agent, c.Blob, c.BlobPiece, c.Call, c.Change, c.Generation, c.Idempotency,
-		c.Key, c.Organization, c.Run, c.Script, c.Secret, c.Snapshot, c.SnapshotEntry,
-		c.Version,
+		c.Agent, c.Blob, c.BlobPiece, c.Call, c.Change, c.Generation, c.Home,
+		c.Idempotency, c.Key, c.Organization, c.Run, c.Script, c.Secret, c.Snapshot,
+		c.SnapshotEntry, c.Version,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -300,6 +306,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Change.mutate(ctx, m)
 	case *GenerationMutation:
 		return c.Generation.mutate(ctx, m)
+	case *HomeMutation:
+		return c.Home.mutate(ctx, m)
 	case *IdempotencyMutation:
 		return c.Idempotency.mutate(ctx, m)
 	case *KeyMutation:
@@ -1230,6 +1238,155 @@ func (c *GenerationClient) mutate(ctx context.Context, m *GenerationMutation) (V
 		return (&GenerationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("db: unknown Generation mutation op: %q", m.Op())
+	}
+}
+
+// HomeClient is a client for the Home schema.
+type HomeClient struct {
+	config
+}
+
+// NewHomeClient returns a client for the Home from the given config.
+func NewHomeClient(c config) *HomeClient {
+	return &HomeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `home.Hooks(f(g(h())))`.
+func (c *HomeClient) Use(hooks ...Hook) {
+	c.hooks.Home = append(c.hooks.Home, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `home.Intercept(f(g(h())))`.
+func (c *HomeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Home = append(c.inters.Home, interceptors...)
+}
+
+// Create returns a builder for creating a Home entity.
+func (c *HomeClient) Create() *HomeCreate {
+	mutation := newHomeMutation(c.config, OpCreate)
+	return &HomeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Home entities.
+func (c *HomeClient) CreateBulk(builders ...*HomeCreate) *HomeCreateBulk {
+	return &HomeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *HomeClient) MapCreateBulk(slice any, setFunc func(*HomeCreate, int)) *HomeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &HomeCreateBulk{err: fmt.Errorf("calling to HomeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*HomeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &HomeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Home.
+func (c *HomeClient) Update() *HomeUpdate {
+	mutation := newHomeMutation(c.config, OpUpdate)
+	return &HomeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *HomeClient) UpdateOne(_m *Home) *HomeUpdateOne {
+	mutation := newHomeMutation(c.config, OpUpdateOne, withHome(_m))
+	return &HomeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *HomeClient) UpdateOneID(id string) *HomeUpdateOne {
+	mutation := newHomeMutation(c.config, OpUpdateOne, withHomeID(id))
+	return &HomeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Home.
+func (c *HomeClient) Delete() *HomeDelete {
+	mutation := newHomeMutation(c.config, OpDelete)
+	return &HomeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *HomeClient) DeleteOne(_m *Home) *HomeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *HomeClient) DeleteOneID(id string) *HomeDeleteOne {
+	builder := c.Delete().Where(home.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &HomeDeleteOne{builder}
+}
+
+// Query returns a query builder for Home.
+func (c *HomeClient) Query() *HomeQuery {
+	return &HomeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeHome},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Home entity by its id.
+func (c *HomeClient) Get(ctx context.Context, id string) (*Home, error) {
+	return c.Query().Where(home.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *HomeClient) GetX(ctx context.Context, id string) *Home {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryOrganization queries the organization edge of a Home.
+func (c *HomeClient) QueryOrganization(_m *Home) *OrganizationQuery {
+	query := (&OrganizationClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(home.Table, home.FieldID, id),
+			sqlgraph.To(organization.Table, organization.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, home.OrganizationTable, home.OrganizationColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *HomeClient) Hooks() []Hook {
+	return c.hooks.Home
+}
+
+// Interceptors returns the client interceptors.
+func (c *HomeClient) Interceptors() []Interceptor {
+	return c.inters.Home
+}
+
+func (c *HomeClient) mutate(ctx context.Context, m *HomeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&HomeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&HomeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&HomeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&HomeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Home mutation op: %q", m.Op())
 	}
 }
 
@@ -2657,11 +2814,11 @@ func (c *VersionClient) mutate(ctx context.Context, m *VersionMutation) (Value, 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Agent, Blob, BlobPiece, Call, Change, Generation, Idempotency, Key,
+		Agent, Blob, BlobPiece, Call, Change, Generation, Home, Idempotency, Key,
 		Organization, Run, Script, Secret, Snapshot, SnapshotEntry, Version []ent.Hook
 	}
 	inters struct {
-		Agent, Blob, BlobPiece, Call, Change, Generation, Idempotency, Key,
+		Agent, Blob, BlobPiece, Call, Change, Generation, Home, Idempotency, Key,
 		Organization, Run, Script, Secret, Snapshot, SnapshotEntry,
 		Version []ent.Interceptor
 	}

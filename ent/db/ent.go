@@ -18,6 +18,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
+	"github.com/scriptorium-dev/scriptorium/ent/db/home"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
@@ -93,6 +94,7 @@ func checkColumn(t, c string) error {
 			call.Table:          call.ValidColumn,
 			change.Table:        change.ValidColumn,
 			generation.Table:    generation.ValidColumn,
+			home.Table:          home.ValidColumn,
 			idempotency.Table:   idempotency.ValidColumn,
 			key.Table:           key.ValidColumn,
 			organization.Table:  organization.ValidColumn,

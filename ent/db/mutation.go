@@ -17,6 +17,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
+	"github.com/scriptorium-dev/scriptorium/ent/db/home"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
@@ -44,6 +45,7 @@ const (
 	TypeCall          = "Call"
 	TypeChange        = "Change"
 	TypeGeneration    = "Generation"
+	TypeHome          = "Home"
 	TypeIdempotency   = "Idempotency"
 	TypeKey           = "Key"
 	TypeOrganization  = "Organization"
@@ -64,6 +66,7 @@ type AgentMutation struct {
 	created_at            *time.Time
 	name                  *string
 	scripting             *bool
+	keeps_home            *bool
 	max_scripts           *int
 	addmax_scripts        *int
 	connected_tools       *[]string
@@ -326,6 +329,42 @@ func (m *AgentMutation) ResetScripting() {
 	m.scripting = nil
 }
 
+// SetKeepsHome sets the "keeps_home" field.
+func (m *AgentMutation) SetKeepsHome(b bool) {
+	m.keeps_home = &b
+}
+
+// KeepsHome returns the value of the "keeps_home" field in the mutation.
+func (m *AgentMutation) KeepsHome() (r bool, exists bool) {
+	v := m.keeps_home
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeepsHome returns the old "keeps_home" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldKeepsHome(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeepsHome is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeepsHome requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeepsHome: %w", err)
+	}
+	return oldValue.KeepsHome, nil
+}
+
+// ResetKeepsHome resets all changes to the "keeps_home" field.
+func (m *AgentMutation) ResetKeepsHome() {
+	m.keeps_home = nil
+}
+
 // SetMaxScripts sets the "max_scripts" field.
 func (m *AgentMutation) SetMaxScripts(i int) {
 	m.max_scripts = &i
@@ -579,7 +618,7 @@ func (m *AgentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
 	if m.organization != nil {
 		fields = append(fields, agent.FieldOrganizationID)
 	}
@@ -591,6 +630,9 @@ func (m *AgentMutation) Fields() []string {
 	}
 	if m.scripting != nil {
 		fields = append(fields, agent.FieldScripting)
+	}
+	if m.keeps_home != nil {
+		fields = append(fields, agent.FieldKeepsHome)
 	}
 	if m.max_scripts != nil {
 		fields = append(fields, agent.FieldMaxScripts)
@@ -620,6 +662,8 @@ func (m *AgentMutation) Field(name string) (ent.Value, bool) {
 		return m.Name()
 	case agent.FieldScripting:
 		return m.Scripting()
+	case agent.FieldKeepsHome:
+		return m.KeepsHome()
 	case agent.FieldMaxScripts:
 		return m.MaxScripts()
 	case agent.FieldConnectedTools:
@@ -645,6 +689,8 @@ func (m *AgentMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldName(ctx)
 	case agent.FieldScripting:
 		return m.OldScripting(ctx)
+	case agent.FieldKeepsHome:
+		return m.OldKeepsHome(ctx)
 	case agent.FieldMaxScripts:
 		return m.OldMaxScripts(ctx)
 	case agent.FieldConnectedTools:
@@ -689,6 +735,13 @@ func (m *AgentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetScripting(v)
+		return nil
+	case agent.FieldKeepsHome:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeepsHome(v)
 		return nil
 	case agent.FieldMaxScripts:
 		v, ok := value.(int)
@@ -802,6 +855,9 @@ func (m *AgentMutation) ResetField(name string) error {
 		return nil
 	case agent.FieldScripting:
 		m.ResetScripting()
+		return nil
+	case agent.FieldKeepsHome:
+		m.ResetKeepsHome()
 		return nil
 	case agent.FieldMaxScripts:
 		m.ResetMaxScripts()
@@ -6996,6 +7052,818 @@ func (m *GenerationMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Generation edge %s", name)
+}
+
+// HomeMutation represents an operation that mutates the Home nodes in the graph.
+type HomeMutation struct {
+	config
+	op                  Op
+	typ                 string
+	id                  *string
+	run_id              *string
+	blob                *string
+	entries             *int
+	addentries          *int
+	bytes               *int64
+	addbytes            *int64
+	left_out            *int
+	addleft_out         *int
+	kept_at             *time.Time
+	clearedFields       map[string]struct{}
+	organization        *string
+	clearedorganization bool
+	done                bool
+	oldValue            func(context.Context) (*Home, error)
+	predicates          []predicate.Home
+}
+
+var _ ent.Mutation = (*HomeMutation)(nil)
+
+// homeOption allows management of the mutation configuration using functional options.
+type homeOption func(*HomeMutation)
+
+// newHomeMutation creates new mutation for the Home entity.
+func newHomeMutation(c config, op Op, opts ...homeOption) *HomeMutation {
+	m := &HomeMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeHome,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withHomeID sets the ID field of the mutation.
+func withHomeID(id string) homeOption {
+	return func(m *HomeMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Home
+		)
+		m.oldValue = func(ctx context.Context) (*Home, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Home.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withHome sets the old Home of the mutation.
+func withHome(node *Home) homeOption {
+	return func(m *HomeMutation) {
+		m.oldValue = func(context.Context) (*Home, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m HomeMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m HomeMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Home entities.
+func (m *HomeMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *HomeMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *HomeMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Home.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *HomeMutation) SetOrganizationID(s string) {
+	m.organization = &s
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *HomeMutation) OrganizationID() (r string, exists bool) {
+	v := m.organization
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the Home entity.
+// If the Home object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HomeMutation) OldOrganizationID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *HomeMutation) ResetOrganizationID() {
+	m.organization = nil
+}
+
+// SetRunID sets the "run_id" field.
+func (m *HomeMutation) SetRunID(s string) {
+	m.run_id = &s
+}
+
+// RunID returns the value of the "run_id" field in the mutation.
+func (m *HomeMutation) RunID() (r string, exists bool) {
+	v := m.run_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRunID returns the old "run_id" field's value of the Home entity.
+// If the Home object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HomeMutation) OldRunID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRunID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRunID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRunID: %w", err)
+	}
+	return oldValue.RunID, nil
+}
+
+// ResetRunID resets all changes to the "run_id" field.
+func (m *HomeMutation) ResetRunID() {
+	m.run_id = nil
+}
+
+// SetBlob sets the "blob" field.
+func (m *HomeMutation) SetBlob(s string) {
+	m.blob = &s
+}
+
+// Blob returns the value of the "blob" field in the mutation.
+func (m *HomeMutation) Blob() (r string, exists bool) {
+	v := m.blob
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBlob returns the old "blob" field's value of the Home entity.
+// If the Home object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HomeMutation) OldBlob(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBlob is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBlob requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBlob: %w", err)
+	}
+	return oldValue.Blob, nil
+}
+
+// ResetBlob resets all changes to the "blob" field.
+func (m *HomeMutation) ResetBlob() {
+	m.blob = nil
+}
+
+// SetEntries sets the "entries" field.
+func (m *HomeMutation) SetEntries(i int) {
+	m.entries = &i
+	m.addentries = nil
+}
+
+// Entries returns the value of the "entries" field in the mutation.
+func (m *HomeMutation) Entries() (r int, exists bool) {
+	v := m.entries
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEntries returns the old "entries" field's value of the Home entity.
+// If the Home object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HomeMutation) OldEntries(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEntries is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEntries requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEntries: %w", err)
+	}
+	return oldValue.Entries, nil
+}
+
+// AddEntries adds i to the "entries" field.
+func (m *HomeMutation) AddEntries(i int) {
+	if m.addentries != nil {
+		*m.addentries += i
+	} else {
+		m.addentries = &i
+	}
+}
+
+// AddedEntries returns the value that was added to the "entries" field in this mutation.
+func (m *HomeMutation) AddedEntries() (r int, exists bool) {
+	v := m.addentries
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEntries resets all changes to the "entries" field.
+func (m *HomeMutation) ResetEntries() {
+	m.entries = nil
+	m.addentries = nil
+}
+
+// SetBytes sets the "bytes" field.
+func (m *HomeMutation) SetBytes(i int64) {
+	m.bytes = &i
+	m.addbytes = nil
+}
+
+// Bytes returns the value of the "bytes" field in the mutation.
+func (m *HomeMutation) Bytes() (r int64, exists bool) {
+	v := m.bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBytes returns the old "bytes" field's value of the Home entity.
+// If the Home object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HomeMutation) OldBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBytes: %w", err)
+	}
+	return oldValue.Bytes, nil
+}
+
+// AddBytes adds i to the "bytes" field.
+func (m *HomeMutation) AddBytes(i int64) {
+	if m.addbytes != nil {
+		*m.addbytes += i
+	} else {
+		m.addbytes = &i
+	}
+}
+
+// AddedBytes returns the value that was added to the "bytes" field in this mutation.
+func (m *HomeMutation) AddedBytes() (r int64, exists bool) {
+	v := m.addbytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBytes resets all changes to the "bytes" field.
+func (m *HomeMutation) ResetBytes() {
+	m.bytes = nil
+	m.addbytes = nil
+}
+
+// SetLeftOut sets the "left_out" field.
+func (m *HomeMutation) SetLeftOut(i int) {
+	m.left_out = &i
+	m.addleft_out = nil
+}
+
+// LeftOut returns the value of the "left_out" field in the mutation.
+func (m *HomeMutation) LeftOut() (r int, exists bool) {
+	v := m.left_out
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLeftOut returns the old "left_out" field's value of the Home entity.
+// If the Home object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HomeMutation) OldLeftOut(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLeftOut is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLeftOut requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLeftOut: %w", err)
+	}
+	return oldValue.LeftOut, nil
+}
+
+// AddLeftOut adds i to the "left_out" field.
+func (m *HomeMutation) AddLeftOut(i int) {
+	if m.addleft_out != nil {
+		*m.addleft_out += i
+	} else {
+		m.addleft_out = &i
+	}
+}
+
+// AddedLeftOut returns the value that was added to the "left_out" field in this mutation.
+func (m *HomeMutation) AddedLeftOut() (r int, exists bool) {
+	v := m.addleft_out
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetLeftOut resets all changes to the "left_out" field.
+func (m *HomeMutation) ResetLeftOut() {
+	m.left_out = nil
+	m.addleft_out = nil
+}
+
+// SetKeptAt sets the "kept_at" field.
+func (m *HomeMutation) SetKeptAt(t time.Time) {
+	m.kept_at = &t
+}
+
+// KeptAt returns the value of the "kept_at" field in the mutation.
+func (m *HomeMutation) KeptAt() (r time.Time, exists bool) {
+	v := m.kept_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeptAt returns the old "kept_at" field's value of the Home entity.
+// If the Home object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HomeMutation) OldKeptAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeptAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeptAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeptAt: %w", err)
+	}
+	return oldValue.KeptAt, nil
+}
+
+// ResetKeptAt resets all changes to the "kept_at" field.
+func (m *HomeMutation) ResetKeptAt() {
+	m.kept_at = nil
+}
+
+// ClearOrganization clears the "organization" edge to the Organization entity.
+func (m *HomeMutation) ClearOrganization() {
+	m.clearedorganization = true
+	m.clearedFields[home.FieldOrganizationID] = struct{}{}
+}
+
+// OrganizationCleared reports if the "organization" edge to the Organization entity was cleared.
+func (m *HomeMutation) OrganizationCleared() bool {
+	return m.clearedorganization
+}
+
+// OrganizationIDs returns the "organization" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OrganizationID instead. It exists only for internal usage by the builders.
+func (m *HomeMutation) OrganizationIDs() (ids []string) {
+	if id := m.organization; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOrganization resets all changes to the "organization" edge.
+func (m *HomeMutation) ResetOrganization() {
+	m.organization = nil
+	m.clearedorganization = false
+}
+
+// Where appends a list predicates to the HomeMutation builder.
+func (m *HomeMutation) Where(ps ...predicate.Home) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the HomeMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *HomeMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Home, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *HomeMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *HomeMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Home).
+func (m *HomeMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *HomeMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.organization != nil {
+		fields = append(fields, home.FieldOrganizationID)
+	}
+	if m.run_id != nil {
+		fields = append(fields, home.FieldRunID)
+	}
+	if m.blob != nil {
+		fields = append(fields, home.FieldBlob)
+	}
+	if m.entries != nil {
+		fields = append(fields, home.FieldEntries)
+	}
+	if m.bytes != nil {
+		fields = append(fields, home.FieldBytes)
+	}
+	if m.left_out != nil {
+		fields = append(fields, home.FieldLeftOut)
+	}
+	if m.kept_at != nil {
+		fields = append(fields, home.FieldKeptAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *HomeMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case home.FieldOrganizationID:
+		return m.OrganizationID()
+	case home.FieldRunID:
+		return m.RunID()
+	case home.FieldBlob:
+		return m.Blob()
+	case home.FieldEntries:
+		return m.Entries()
+	case home.FieldBytes:
+		return m.Bytes()
+	case home.FieldLeftOut:
+		return m.LeftOut()
+	case home.FieldKeptAt:
+		return m.KeptAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *HomeMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case home.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case home.FieldRunID:
+		return m.OldRunID(ctx)
+	case home.FieldBlob:
+		return m.OldBlob(ctx)
+	case home.FieldEntries:
+		return m.OldEntries(ctx)
+	case home.FieldBytes:
+		return m.OldBytes(ctx)
+	case home.FieldLeftOut:
+		return m.OldLeftOut(ctx)
+	case home.FieldKeptAt:
+		return m.OldKeptAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Home field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HomeMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case home.FieldOrganizationID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case home.FieldRunID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRunID(v)
+		return nil
+	case home.FieldBlob:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBlob(v)
+		return nil
+	case home.FieldEntries:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEntries(v)
+		return nil
+	case home.FieldBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBytes(v)
+		return nil
+	case home.FieldLeftOut:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLeftOut(v)
+		return nil
+	case home.FieldKeptAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeptAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Home field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *HomeMutation) AddedFields() []string {
+	var fields []string
+	if m.addentries != nil {
+		fields = append(fields, home.FieldEntries)
+	}
+	if m.addbytes != nil {
+		fields = append(fields, home.FieldBytes)
+	}
+	if m.addleft_out != nil {
+		fields = append(fields, home.FieldLeftOut)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *HomeMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case home.FieldEntries:
+		return m.AddedEntries()
+	case home.FieldBytes:
+		return m.AddedBytes()
+	case home.FieldLeftOut:
+		return m.AddedLeftOut()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HomeMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case home.FieldEntries:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEntries(v)
+		return nil
+	case home.FieldBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBytes(v)
+		return nil
+	case home.FieldLeftOut:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLeftOut(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Home numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *HomeMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *HomeMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *HomeMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Home nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *HomeMutation) ResetField(name string) error {
+	switch name {
+	case home.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case home.FieldRunID:
+		m.ResetRunID()
+		return nil
+	case home.FieldBlob:
+		m.ResetBlob()
+		return nil
+	case home.FieldEntries:
+		m.ResetEntries()
+		return nil
+	case home.FieldBytes:
+		m.ResetBytes()
+		return nil
+	case home.FieldLeftOut:
+		m.ResetLeftOut()
+		return nil
+	case home.FieldKeptAt:
+		m.ResetKeptAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Home field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *HomeMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.organization != nil {
+		edges = append(edges, home.EdgeOrganization)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *HomeMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case home.EdgeOrganization:
+		if id := m.organization; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *HomeMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *HomeMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *HomeMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedorganization {
+		edges = append(edges, home.EdgeOrganization)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *HomeMutation) EdgeCleared(name string) bool {
+	switch name {
+	case home.EdgeOrganization:
+		return m.clearedorganization
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *HomeMutation) ClearEdge(name string) error {
+	switch name {
+	case home.EdgeOrganization:
+		m.ClearOrganization()
+		return nil
+	}
+	return fmt.Errorf("unknown Home unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *HomeMutation) ResetEdge(name string) error {
+	switch name {
+	case home.EdgeOrganization:
+		m.ResetOrganization()
+		return nil
+	}
+	return fmt.Errorf("unknown Home edge %s", name)
 }
 
 // IdempotencyMutation represents an operation that mutates the Idempotency nodes in the graph.

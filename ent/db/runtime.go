@@ -9,6 +9,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
+	"github.com/scriptorium-dev/scriptorium/ent/db/home"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
@@ -38,8 +39,12 @@ func init() {
 	agentDescScripting := agentFields[1].Descriptor()
 	// agent.DefaultScripting holds the default value on creation for the scripting field.
 	agent.DefaultScripting = agentDescScripting.Default.(bool)
+	// agentDescKeepsHome is the schema descriptor for keeps_home field.
+	agentDescKeepsHome := agentFields[2].Descriptor()
+	// agent.DefaultKeepsHome holds the default value on creation for the keeps_home field.
+	agent.DefaultKeepsHome = agentDescKeepsHome.Default.(bool)
 	// agentDescMaxScripts is the schema descriptor for max_scripts field.
-	agentDescMaxScripts := agentFields[2].Descriptor()
+	agentDescMaxScripts := agentFields[3].Descriptor()
 	// agent.DefaultMaxScripts holds the default value on creation for the max_scripts field.
 	agent.DefaultMaxScripts = agentDescMaxScripts.Default.(int)
 	// agentDescID is the schema descriptor for id field.
@@ -233,6 +238,24 @@ func init() {
 	generationDescID := generationMixinFields0[0].Descriptor()
 	// generation.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	generation.IDValidator = generationDescID.Validators[0].(func(string) error)
+	homeFields := schema.Home{}.Fields()
+	_ = homeFields
+	// homeDescOrganizationID is the schema descriptor for organization_id field.
+	homeDescOrganizationID := homeFields[1].Descriptor()
+	// home.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	home.OrganizationIDValidator = homeDescOrganizationID.Validators[0].(func(string) error)
+	// homeDescRunID is the schema descriptor for run_id field.
+	homeDescRunID := homeFields[2].Descriptor()
+	// home.RunIDValidator is a validator for the "run_id" field. It is called by the builders before save.
+	home.RunIDValidator = homeDescRunID.Validators[0].(func(string) error)
+	// homeDescBlob is the schema descriptor for blob field.
+	homeDescBlob := homeFields[3].Descriptor()
+	// home.BlobValidator is a validator for the "blob" field. It is called by the builders before save.
+	home.BlobValidator = homeDescBlob.Validators[0].(func(string) error)
+	// homeDescID is the schema descriptor for id field.
+	homeDescID := homeFields[0].Descriptor()
+	// home.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	home.IDValidator = homeDescID.Validators[0].(func(string) error)
 	idempotencyFields := schema.Idempotency{}.Fields()
 	_ = idempotencyFields
 	// idempotencyDescOrganizationID is the schema descriptor for organization_id field.

@@ -26,6 +26,8 @@ type Tx struct {
 	Change *ChangeClient
 	// Generation is the client for interacting with the Generation builders.
 	Generation *GenerationClient
+	// Home is the client for interacting with the Home builders.
+	Home *HomeClient
 	// Idempotency is the client for interacting with the Idempotency builders.
 	Idempotency *IdempotencyClient
 	// Key is the client for interacting with the Key builders.
@@ -181,6 +183,7 @@ func (tx *Tx) init() {
 	tx.Call = NewCallClient(tx.config)
 	tx.Change = NewChangeClient(tx.config)
 	tx.Generation = NewGenerationClient(tx.config)
+	tx.Home = NewHomeClient(tx.config)
 	tx.Idempotency = NewIdempotencyClient(tx.config)
 	tx.Key = NewKeyClient(tx.config)
 	tx.Organization = NewOrganizationClient(tx.config)

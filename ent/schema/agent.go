@@ -25,6 +25,7 @@ func (Agent) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("name"),
 		field.Bool("scripting").Default(true),
+		field.Bool("keeps_home").Default(false),
 		field.Int("max_scripts").Default(10),
 		field.Strings("connected_tools"),
 		field.Time("updated_at"),

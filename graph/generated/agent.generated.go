@@ -24,11 +24,16 @@ import (
 // region    ************************** generated!.gotpl **************************
 
 type AgentResolver interface {
+	Home(ctx context.Context, obj *agent.Agent) (*run.KeptHome, error)
+
 	Secrets(ctx context.Context, obj *agent.Agent) ([]*secret.Secret, error)
 	Scripts(ctx context.Context, obj *agent.Agent, first *int, after *string, last *int, before *string) (*page.Connection[*script.Script], error)
 	Script(ctx context.Context, obj *agent.Agent, name string) (*script.Script, error)
 	History(ctx context.Context, obj *agent.Agent, first *int, after *string, last *int, before *string, script *string) (*page.Connection[*change.Change], error)
 	Runs(ctx context.Context, obj *agent.Agent, first *int, after *string, last *int, before *string) (*page.Connection[*run.Run], error)
+}
+type AgentHomeResolver interface {
+	Run(ctx context.Context, obj *run.KeptHome) (*run.Run, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -242,6 +247,61 @@ func (ec *executionContext) _Agent_scripting(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_Agent_scripting(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Agent", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _Agent_keepsHome(ctx context.Context, field graphql.CollectedField, obj *agent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_keepsHome(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.KeepsHome, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_keepsHome(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _Agent_home(ctx context.Context, field graphql.CollectedField, obj *agent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_home(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Agent().Home(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *run.KeptHome) graphql.Marshaler {
+			return ec.marshalOAgentHome2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐKeptHome(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_home(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Agent",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentHome(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Agent_maxScripts(ctx context.Context, field graphql.CollectedField, obj *agent.Agent) (ret graphql.Marshaler) {
@@ -837,6 +897,130 @@ func (ec *executionContext) fieldContext_AgentEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("AgentEdge", field, false, false, "Cursor")
 }
 
+func (ec *executionContext) _AgentHome_run(ctx context.Context, field graphql.CollectedField, obj *run.KeptHome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentHome_run(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.AgentHome().Run(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *run.Run) graphql.Marshaler {
+			return ec.marshalORun2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐRun(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentHome_run(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AgentHome",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Run(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AgentHome_entries(ctx context.Context, field graphql.CollectedField, obj *run.KeptHome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentHome_entries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entries, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentHome_entries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentHome", field, false, false, "Int")
+}
+
+func (ec *executionContext) _AgentHome_bytes(ctx context.Context, field graphql.CollectedField, obj *run.KeptHome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentHome_bytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNBigInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentHome_bytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentHome", field, false, false, "BigInt")
+}
+
+func (ec *executionContext) _AgentHome_leftOut(ctx context.Context, field graphql.CollectedField, obj *run.KeptHome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentHome_leftOut(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LeftOut, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentHome_leftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentHome", field, false, false, "Int")
+}
+
+func (ec *executionContext) _AgentHome_keptAt(ctx context.Context, field graphql.CollectedField, obj *run.KeptHome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentHome_keptAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.KeptAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentHome_keptAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentHome", field, false, false, "Time")
+}
+
 func (ec *executionContext) _AgentSecret_name(ctx context.Context, field graphql.CollectedField, obj *secret.Secret) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1168,7 +1352,7 @@ func (ec *executionContext) unmarshalInputAgentCreateInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "scripting", "maxScripts", "connectedTools", "idempotencyKey"}
+	fieldsInOrder := [...]string{"name", "scripting", "keepsHome", "maxScripts", "connectedTools", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -1189,6 +1373,13 @@ func (ec *executionContext) unmarshalInputAgentCreateInput(ctx context.Context, 
 				return it, err
 			}
 			it.Scripting = data
+		case "keepsHome":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keepsHome"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KeepsHome = data
 		case "maxScripts":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxScripts"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -1392,7 +1583,7 @@ func (ec *executionContext) unmarshalInputAgentUpdateInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"agent", "name", "scripting", "maxScripts", "connectedTools"}
+	fieldsInOrder := [...]string{"agent", "name", "scripting", "keepsHome", "maxScripts", "connectedTools"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -1420,6 +1611,13 @@ func (ec *executionContext) unmarshalInputAgentUpdateInput(ctx context.Context, 
 				return it, err
 			}
 			it.Scripting = data
+		case "keepsHome":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keepsHome"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KeepsHome = data
 		case "maxScripts":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxScripts"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -1485,6 +1683,17 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "keepsHome":
+			out.Values[i] = ec._Agent_keepsHome(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "home":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Agent_home(ctx, field, obj)
+				})
 		case "maxScripts":
 			out.Values[i] = ec._Agent_maxScripts(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -1697,6 +1906,60 @@ func (ec *executionContext) _AgentEdge(ctx context.Context, sel ast.SelectionSet
 			out.Values[i] = ec._AgentEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var agentHomeImplementors = []string{"AgentHome"}
+
+func (ec *executionContext) _AgentHome(ctx context.Context, sel ast.SelectionSet, obj *run.KeptHome) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, agentHomeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AgentHome")
+		case "run":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._AgentHome_run(ctx, field, obj)
+				})
+		case "entries":
+			out.Values[i] = ec._AgentHome_entries(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "bytes":
+			out.Values[i] = ec._AgentHome_bytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "leftOut":
+			out.Values[i] = ec._AgentHome_leftOut(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "keptAt":
+			out.Values[i] = ec._AgentHome_keptAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -2036,6 +2299,13 @@ func (ec *executionContext) marshalOAgent2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋ
 		return graphql.Null
 	}
 	return ec._Agent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAgentHome2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐKeptHome(ctx context.Context, sel ast.SelectionSet, v *run.KeptHome) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AgentHome(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOAgentSecret2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋsecretᚐSecret(ctx context.Context, sel ast.SelectionSet, v *secret.Secret) graphql.Marshaler {

@@ -30,6 +30,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
 	Agent() AgentResolver
+	AgentHome() AgentHomeResolver
 	Call() CallResolver
 	Mutation() MutationResolver
 	Organization() OrganizationResolver
@@ -55,7 +56,9 @@ type ComplexityRoot struct {
 		ConnectedTools func(childComplexity int) int
 		CreatedAt      func(childComplexity int) int
 		History        func(childComplexity int, first *int, after *string, last *int, before *string, script *string) int
+		Home           func(childComplexity int) int
 		ID             func(childComplexity int) int
+		KeepsHome      func(childComplexity int) int
 		MaxScripts     func(childComplexity int) int
 		Name           func(childComplexity int) int
 		Runs           func(childComplexity int, first *int, after *string, last *int, before *string) int
@@ -86,6 +89,14 @@ type ComplexityRoot struct {
 	AgentEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	AgentHome struct {
+		Bytes   func(childComplexity int) int
+		Entries func(childComplexity int) int
+		KeptAt  func(childComplexity int) int
+		LeftOut func(childComplexity int) int
+		Run     func(childComplexity int) int
 	}
 
 	AgentScriptClearPayload struct {
@@ -602,12 +613,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.History(childComplexity, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string), args["script"].(*string)), true
+	case "Agent.home":
+		if e.ComplexityRoot.Agent.Home == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.Home(childComplexity), true
 	case "Agent.id":
 		if e.ComplexityRoot.Agent.ID == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Agent.ID(childComplexity), true
+	case "Agent.keepsHome":
+		if e.ComplexityRoot.Agent.KeepsHome == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.KeepsHome(childComplexity), true
 	case "Agent.maxScripts":
 		if e.ComplexityRoot.Agent.MaxScripts == nil {
 			break
@@ -735,6 +758,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AgentEdge.Node(childComplexity), true
+
+	case "AgentHome.bytes":
+		if e.ComplexityRoot.AgentHome.Bytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentHome.Bytes(childComplexity), true
+	case "AgentHome.entries":
+		if e.ComplexityRoot.AgentHome.Entries == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentHome.Entries(childComplexity), true
+	case "AgentHome.keptAt":
+		if e.ComplexityRoot.AgentHome.KeptAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentHome.KeptAt(childComplexity), true
+	case "AgentHome.leftOut":
+		if e.ComplexityRoot.AgentHome.LeftOut == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentHome.LeftOut(childComplexity), true
+	case "AgentHome.run":
+		if e.ComplexityRoot.AgentHome.Run == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentHome.Run(childComplexity), true
 
 	case "AgentScriptClearPayload.deletedIds":
 		if e.ComplexityRoot.AgentScriptClearPayload.DeletedIDs == nil {
@@ -2928,6 +2982,13 @@ type Agent implements Node {
   name: String!
   "Whether its runs are offered tools; off: a new run has none, neither the five script tools nor scripts of its own name. Default true. Rules: S1-switch, S1-five."
   scripting: Boolean!
+  """
+  Whether its runs go on from the home that its last computer left: the files, folders and links that programs made in ` + "`" + `/home/<agent id>` + "`" + `. Default false: a
+  run begins with an empty home. Either way the home's scripts are written anew for each run.
+  """
+  keepsHome: Boolean!
+  "The home that its next computer begins with; null where none is kept."
+  home: AgentHome @goField(forceResolver: true)
   "How many scripts it may keep: 1 to 1,000, 10 by default. Lowering it below their number only blocks new names. Rules: S1-cap, S1-caplow."
   maxScripts: Int!
   "Names that its tools from elsewhere take; a script cannot be created under one of them. Rule: S1-reserved."
@@ -2994,6 +3055,24 @@ type AgentSecret {
 }
 
 """
+What an agent's last computer left of its home. It is kept whenever a computer is given back: when its run is finished, when it was idle for long, when its
+server stops. Of a computer that was lost nothing is kept. Of two runs at a time, the one whose computer goes last is kept. Bounds: 5,000 files, folders and
+links, 32 MiB a file, 64 MiB together; what passes them is left out.
+"""
+type AgentHome {
+  "The run whose computer it was."
+  run: Run @goField(forceResolver: true)
+  "How many files, folders and links there are."
+  entries: Int!
+  "The bytes of its files."
+  bytes: BigInt!
+  "How many files were left out: past the bounds, or of no kind that can be kept. The last one stands for all that lay beyond 5,000."
+  leftOut: Int!
+  "When it was kept."
+  keptAt: Time!
+}
+
+"""
 A page of agents.
 """
 type AgentConnection {
@@ -3025,6 +3104,8 @@ input AgentCreateInput {
   name: String!
   "Whether its runs are offered tools; left out: true. Rule: S1-switch."
   scripting: Boolean
+  "Whether its runs go on from the home that its last computer left; left out: false."
+  keepsHome: Boolean
   "How many scripts it may keep: 1 to 1,000; left out: 10. Rule: S1-cap."
   maxScripts: Int
   """
@@ -3057,6 +3138,8 @@ input AgentUpdateInput {
   name: String
   "Whether its runs are offered tools; for runs created from now on. Rule: S1-switch."
   scripting: Boolean
+  "Whether its runs go on from the home that its last computer left. Off: the home that is kept stays, for when it is on again."
+  keepsHome: Boolean
   "How many scripts it may keep: 1 to 1,000, also less than it has. Rule: S1-caplow."
   maxScripts: Int
   """
@@ -4773,6 +4856,10 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_name(ctx, field)
 	case "scripting":
 		return ec.fieldContext_Agent_scripting(ctx, field)
+	case "keepsHome":
+		return ec.fieldContext_Agent_keepsHome(ctx, field)
+	case "home":
+		return ec.fieldContext_Agent_home(ctx, field)
 	case "maxScripts":
 		return ec.fieldContext_Agent_maxScripts(ctx, field)
 	case "connectedTools":
@@ -4837,6 +4924,22 @@ func (ec *executionContext) childFields_AgentEdge(ctx context.Context, field gra
 		return ec.fieldContext_AgentEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AgentEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentHome(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "run":
+		return ec.fieldContext_AgentHome_run(ctx, field)
+	case "entries":
+		return ec.fieldContext_AgentHome_entries(ctx, field)
+	case "bytes":
+		return ec.fieldContext_AgentHome_bytes(ctx, field)
+	case "leftOut":
+		return ec.fieldContext_AgentHome_leftOut(ctx, field)
+	case "keptAt":
+		return ec.fieldContext_AgentHome_keptAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentHome", field.Name)
 }
 
 func (ec *executionContext) childFields_AgentScriptClearPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -16,6 +16,7 @@ type Agent struct {
 	OrganizationID string
 	Name           string
 	Scripting      bool // S1-switch
+	KeepsHome      bool // its runs go on from the home that the last one left
 	MaxScripts     int  // S1-cap
 	ConnectedTools []string
 	CreatedAt      time.Time
@@ -26,6 +27,7 @@ type Agent struct {
 type CreateInput struct {
 	Name           string
 	Scripting      *bool
+	KeepsHome      *bool
 	MaxScripts     *int
 	ConnectedTools []string
 	IdempotencyKey *string
@@ -42,6 +44,7 @@ type UpdateInput struct {
 	Agent          string
 	Name           *string
 	Scripting      *bool
+	KeepsHome      *bool
 	MaxScripts     *int
 	ConnectedTools []string // nil: kept; empty: none
 }

@@ -60,6 +60,9 @@ func planned(organizationID string, in CreateInput) *Agent {
 	if in.Scripting != nil {
 		a.Scripting = *in.Scripting
 	}
+	if in.KeepsHome != nil {
+		a.KeepsHome = *in.KeepsHome
+	}
 	if in.MaxScripts != nil {
 		a.MaxScripts = *in.MaxScripts
 	}

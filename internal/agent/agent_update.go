@@ -49,6 +49,9 @@ func (s *Service) updateInTx(ctx context.Context, tx *database.Tx, organizationI
 	if in.Scripting != nil {
 		a.Scripting = *in.Scripting
 	}
+	if in.KeepsHome != nil {
+		a.KeepsHome = *in.KeepsHome
+	}
 	if in.MaxScripts != nil {
 		a.MaxScripts = *in.MaxScripts
 	}

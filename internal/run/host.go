@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scriptorium-dev/scriptorium/internal/blob"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/runner"
@@ -38,6 +39,8 @@ type Config struct {
 	Idle time.Duration
 	// Drain is how long Stop lets running calls go on (20 s).
 	Drain time.Duration
+	// Blobs is where kept homes are.
+	Blobs *blob.Store
 	// Spec is what each computer is like; its ID is the run's.
 	Spec runner.Spec
 	Log  *slog.Logger

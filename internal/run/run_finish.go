@@ -90,9 +90,16 @@ type AgentRemoval struct{ service *Service }
 // AgentRemoval is what the runs do when an agent is deleted.
 func (s *Service) AgentRemoval() *AgentRemoval { return &AgentRemoval{s} }
 
-// InTx finishes the agent's open runs and cancels their calls.
+// InTx removes the agent's kept home, finishes its open runs and cancels their calls.
 func (r *AgentRemoval) InTx(ctx context.Context, tx *database.Tx, organizationID, agentID string) error {
 	s := r.service
+	kept, err := deleteHome(ctx, tx, organizationID, agentID)
+	if err != nil {
+		return err
+	}
+	if kept != "" {
+		tx.AfterCommit(func() { s.host.forgetHome(kept) })
+	}
 	runs, err := finishOfAgent(ctx, tx, organizationID, agentID, s.now())
 	if err != nil || len(runs) == 0 {
 		return err

@@ -173,6 +173,9 @@ func (m *Machine) prepare(ctx context.Context) error {
 		plan = m.planAhead(ctx)
 	}
 	if err = plan.err; err == nil {
+		err = m.restoreHome(ctx, plan.kept)
+	}
+	if err == nil {
 		m.todo, err = m.bring(ctx, plan.changes)
 	}
 	if err != nil {
@@ -193,15 +196,19 @@ func (m *Machine) FirstGeneration(ctx context.Context, tx *database.Tx) error {
 	return err
 }
 
-// plannedHome is what planHome answered.
+// plannedHome is what planHome answered, and the archive with which the home begins.
 type plannedHome struct {
 	changes []runner.FileChange
+	kept    string
 	err     error
 }
 
 // planAhead plans the whole home of a new computer.
 func (m *Machine) planAhead(ctx context.Context) (p plannedHome) {
 	p.changes, p.err = m.planHome(ctx, true)
+	if m.AgentID != nil && p.err == nil {
+		p.kept, p.err = readHomeBlob(ctx, m.host.db, m.OrganizationID, *m.AgentID)
+	}
 	return p
 }
 
@@ -357,13 +364,17 @@ func (m *Machine) lostComputer() <-chan struct{} {
 	return m.computer.Done()
 }
 
-// leave removes the computer and gives the run back, where it is still this server's.
+// leave keeps the home where that is wanted, removes the computer and gives the run back, where it is still this server's.
 func (m *Machine) leave() {
 	m.host.mu.Lock()
 	m.leaving = true
 	m.host.mu.Unlock()
+	lost := errors.Is(context.Cause(m.ctx), StopLost) && !m.host.Stopping()
+	if !lost {
+		m.keepHome(context.WithoutCancel(m.ctx))
+	}
 	m.drop()
-	if errors.Is(context.Cause(m.ctx), StopLost) && !m.host.Stopping() {
+	if lost {
 		return // another server's by now, or to be swept
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), patience)

@@ -20,6 +20,8 @@ const (
 	FieldName = "name"
 	// FieldScripting holds the string denoting the scripting field in the database.
 	FieldScripting = "scripting"
+	// FieldKeepsHome holds the string denoting the keeps_home field in the database.
+	FieldKeepsHome = "keeps_home"
 	// FieldMaxScripts holds the string denoting the max_scripts field in the database.
 	FieldMaxScripts = "max_scripts"
 	// FieldConnectedTools holds the string denoting the connected_tools field in the database.
@@ -48,6 +50,7 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldName,
 	FieldScripting,
+	FieldKeepsHome,
 	FieldMaxScripts,
 	FieldConnectedTools,
 	FieldUpdatedAt,
@@ -69,6 +72,8 @@ var (
 	OrganizationIDValidator func(string) error
 	// DefaultScripting holds the default value on creation for the "scripting" field.
 	DefaultScripting bool
+	// DefaultKeepsHome holds the default value on creation for the "keeps_home" field.
+	DefaultKeepsHome bool
 	// DefaultMaxScripts holds the default value on creation for the "max_scripts" field.
 	DefaultMaxScripts int
 	// IDValidator is a validator for the "id" field. It is called by the builders before save.
@@ -101,6 +106,11 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 // ByScripting orders the results by the scripting field.
 func ByScripting(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldScripting, opts...).ToFunc()
+}
+
+// ByKeepsHome orders the results by the keeps_home field.
+func ByKeepsHome(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldKeepsHome, opts...).ToFunc()
 }
 
 // ByMaxScripts orders the results by the max_scripts field.

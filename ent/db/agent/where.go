@@ -85,6 +85,11 @@ func Scripting(v bool) predicate.Agent {
 	return predicate.Agent(sql.FieldEQ(FieldScripting, v))
 }
 
+// KeepsHome applies equality check predicate on the "keeps_home" field. It's identical to KeepsHomeEQ.
+func KeepsHome(v bool) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldKeepsHome, v))
+}
+
 // MaxScripts applies equality check predicate on the "max_scripts" field. It's identical to MaxScriptsEQ.
 func MaxScripts(v int) predicate.Agent {
 	return predicate.Agent(sql.FieldEQ(FieldMaxScripts, v))
@@ -278,6 +283,16 @@ func ScriptingEQ(v bool) predicate.Agent {
 // ScriptingNEQ applies the NEQ predicate on the "scripting" field.
 func ScriptingNEQ(v bool) predicate.Agent {
 	return predicate.Agent(sql.FieldNEQ(FieldScripting, v))
+}
+
+// KeepsHomeEQ applies the EQ predicate on the "keeps_home" field.
+func KeepsHomeEQ(v bool) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldKeepsHome, v))
+}
+
+// KeepsHomeNEQ applies the NEQ predicate on the "keeps_home" field.
+func KeepsHomeNEQ(v bool) predicate.Agent {
+	return predicate.Agent(sql.FieldNEQ(FieldKeepsHome, v))
 }
 
 // MaxScriptsEQ applies the EQ predicate on the "max_scripts" field.

@@ -81,6 +81,18 @@ func (f GenerationFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, er
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.GenerationMutation", m)
 }
 
+// The HomeFunc type is an adapter to allow the use of ordinary
+// function as Home mutator.
+type HomeFunc func(context.Context, *db.HomeMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f HomeFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.HomeMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.HomeMutation", m)
+}
+
 // The IdempotencyFunc type is an adapter to allow the use of ordinary
 // function as Idempotency mutator.
 type IdempotencyFunc func(context.Context, *db.IdempotencyMutation) (db.Value, error)

@@ -15,6 +15,7 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString},
 		{Name: "scripting", Type: field.TypeBool, Default: true},
+		{Name: "keeps_home", Type: field.TypeBool, Default: false},
 		{Name: "max_scripts", Type: field.TypeInt, Default: 10},
 		{Name: "connected_tools", Type: field.TypeJSON},
 		{Name: "updated_at", Type: field.TypeTime},
@@ -29,7 +30,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "agents_organizations_organization",
-				Columns:    []*schema.Column{AgentsColumns[8]},
+				Columns:    []*schema.Column{AgentsColumns[9]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -38,7 +39,7 @@ var (
 			{
 				Name:    "agent_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{AgentsColumns[8], AgentsColumns[0]},
+				Columns: []*schema.Column{AgentsColumns[9], AgentsColumns[0]},
 			},
 		},
 	}
@@ -256,6 +257,38 @@ var (
 				Name:    "generation_run_id_status",
 				Unique:  false,
 				Columns: []*schema.Column{GenerationsColumns[9], GenerationsColumns[2]},
+			},
+		},
+	}
+	// HomesColumns holds the columns for the "homes" table.
+	HomesColumns = []*schema.Column{
+		{Name: "agent_id", Type: field.TypeString, Size: 64},
+		{Name: "run_id", Type: field.TypeString, Size: 64},
+		{Name: "blob", Type: field.TypeString, Size: 255},
+		{Name: "entries", Type: field.TypeInt},
+		{Name: "bytes", Type: field.TypeInt64},
+		{Name: "left_out", Type: field.TypeInt},
+		{Name: "kept_at", Type: field.TypeTime},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+	}
+	// HomesTable holds the schema information for the "homes" table.
+	HomesTable = &schema.Table{
+		Name:       "homes",
+		Columns:    HomesColumns,
+		PrimaryKey: []*schema.Column{HomesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "homes_organizations_organization",
+				Columns:    []*schema.Column{HomesColumns[7]},
+				RefColumns: []*schema.Column{OrganizationsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "home_organization_id_agent_id",
+				Unique:  false,
+				Columns: []*schema.Column{HomesColumns[7], HomesColumns[0]},
 			},
 		},
 	}
@@ -626,6 +659,7 @@ var (
 		CallsTable,
 		ChangesTable,
 		GenerationsTable,
+		HomesTable,
 		IdempotenciesTable,
 		KeysTable,
 		OrganizationsTable,
@@ -666,6 +700,10 @@ func init() {
 	GenerationsTable.ForeignKeys[1].RefTable = RunsTable
 	GenerationsTable.Annotation = &entsql.Annotation{
 		Table: "generations",
+	}
+	HomesTable.ForeignKeys[0].RefTable = OrganizationsTable
+	HomesTable.Annotation = &entsql.Annotation{
+		Table: "homes",
 	}
 	IdempotenciesTable.Annotation = &entsql.Annotation{
 		Table: "idempotencies",

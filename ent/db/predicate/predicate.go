@@ -24,6 +24,9 @@ type Change func(*sql.Selector)
 // Generation is the predicate function for generation builders.
 type Generation func(*sql.Selector)
 
+// Home is the predicate function for home builders.
+type Home func(*sql.Selector)
+
 // Idempotency is the predicate function for idempotency builders.
 type Idempotency func(*sql.Selector)
 

@@ -90,6 +90,7 @@ func New(t testing.TB, d *database.DB, o Options) *Server {
 	s.Agents = agent.NewService(d, once)
 	s.Scripts = script.NewService(d, s.Agents, change.NewService(d, s.Bus), once)
 	s.Secrets = secret.NewService(d, s.Agents)
+	o.Run.Blobs = s.Blobs
 	s.Host = run.NewHost(d, s.Bus, o.Runner, o.Run)
 	s.Runs = run.NewService(d, s.Agents, s.Scripts, once, s.Host)
 	s.Calls = call.NewService(d, s.Bus, s.Output, s.Scripts, s.Secrets, once, s.Host, o.Call)

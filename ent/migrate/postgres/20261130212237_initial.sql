@@ -31,6 +31,7 @@ CREATE TABLE "agents" (
   "created_at" timestamptz NOT NULL,
   "name" character varying NOT NULL,
   "scripting" boolean NOT NULL DEFAULT true,
+  "keeps_home" boolean NOT NULL DEFAULT false,
   "max_scripts" bigint NOT NULL DEFAULT 10,
   "connected_tools" jsonb NOT NULL,
   "updated_at" timestamptz NOT NULL,
@@ -182,6 +183,21 @@ CREATE TABLE "generations" (
 CREATE INDEX "generation_organization_id_id" ON "generations" ("organization_id", "id");
 -- Create index "generation_run_id_status" to table: "generations"
 CREATE INDEX "generation_run_id_status" ON "generations" ("run_id", "status");
+-- Create "homes" table
+CREATE TABLE "homes" (
+  "agent_id" character varying NOT NULL,
+  "run_id" character varying NOT NULL,
+  "blob" character varying NOT NULL,
+  "entries" bigint NOT NULL,
+  "bytes" bigint NOT NULL,
+  "left_out" bigint NOT NULL,
+  "kept_at" timestamptz NOT NULL,
+  "organization_id" character varying NOT NULL,
+  PRIMARY KEY ("agent_id"),
+  CONSTRAINT "homes_organizations_organization" FOREIGN KEY ("organization_id") REFERENCES "organizations" ("id") ON UPDATE NO ACTION ON DELETE NO ACTION
+);
+-- Create index "home_organization_id_agent_id" to table: "homes"
+CREATE INDEX "home_organization_id_agent_id" ON "homes" ("organization_id", "agent_id");
 -- Create "keys" table
 CREATE TABLE "keys" (
   "id" character varying NOT NULL,

@@ -4,6 +4,7 @@ CREATE TABLE `agents` (
   `created_at` datetime NOT NULL,
   `name` text NOT NULL,
   `scripting` bool NOT NULL DEFAULT (true),
+  `keeps_home` bool NOT NULL DEFAULT (false),
   `max_scripts` integer NOT NULL DEFAULT (10),
   `connected_tools` json NOT NULL,
   `updated_at` datetime NOT NULL,
@@ -127,6 +128,21 @@ CREATE TABLE `generations` (
 CREATE INDEX `generation_organization_id_id` ON `generations` (`organization_id`, `id`);
 -- Create index "generation_run_id_status" to table: "generations"
 CREATE INDEX `generation_run_id_status` ON `generations` (`run_id`, `status`);
+-- Create "homes" table
+CREATE TABLE `homes` (
+  `agent_id` text NOT NULL,
+  `run_id` text NOT NULL,
+  `blob` text NOT NULL,
+  `entries` integer NOT NULL,
+  `bytes` integer NOT NULL,
+  `left_out` integer NOT NULL,
+  `kept_at` datetime NOT NULL,
+  `organization_id` text NOT NULL,
+  PRIMARY KEY (`agent_id`),
+  CONSTRAINT `homes_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION
+);
+-- Create index "home_organization_id_agent_id" to table: "homes"
+CREATE INDEX `home_organization_id_agent_id` ON `homes` (`organization_id`, `agent_id`);
 -- Create "idempotencies" table
 CREATE TABLE `idempotencies` (
   `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,

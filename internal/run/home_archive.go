@@ -1,0 +1,148 @@
+package run
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/scriptorium-dev/scriptorium/runner"
+)
+
+// The bounds of a kept home. What passes them is left out and counted.
+const (
+	// MaxHomeEntries is how many files, folders and links of a home are kept.
+	MaxHomeEntries = 5000
+	// MaxHomeFileBytes is how large a file is kept.
+	MaxHomeFileBytes = 32 << 20
+	// MaxHomeBytes is how much of all files together is kept.
+	MaxHomeBytes = 64 << 20
+	// maxArchiveBytes bounds an archive: names and headers come on top of the files.
+	maxArchiveBytes = MaxHomeBytes + 2*MaxHomeEntries*4096
+)
+
+// homeCounts tells of an archive what is in it, and what is not.
+type homeCounts struct {
+	files   int // and folders and links
+	bytes   int64
+	leftOut int
+}
+
+// packHome writes what the agent itself made in its home, as tar in gzip. The managed files are root's and not in it: they are
+// written anew for each run. Links are kept as links; nothing is followed.
+func packHome(ctx context.Context, c runner.Computer, home string, w io.Writer) (homeCounts, error) {
+	var n homeCounts
+	packed := gzip.NewWriter(w)
+	archive := tar.NewWriter(packed)
+	report, err := c.Read(ctx, runner.Read{
+		Path: home, Recursive: true, MaxEntries: MaxHomeEntries, MaxFiles: MaxHomeEntries, MaxFileBytes: MaxHomeFileBytes, MaxBytes: MaxHomeBytes,
+	}, func(e runner.Entry, content io.Reader) error {
+		h := headerOf(e, content)
+		switch {
+		case e.UID != runner.ScriptUser:
+			return nil
+		case h == nil:
+			n.leftOut++
+			return nil
+		}
+		n.files++
+		n.bytes += h.Size
+		if err := archive.WriteHeader(h); err != nil || content == nil {
+			return err
+		}
+		_, err := io.Copy(archive, content)
+		return err
+	})
+	if report.Truncated {
+		n.leftOut++ // and whatever was not looked at
+	}
+	return n, errors.Join(err, archive.Close(), packed.Close())
+}
+
+// headerOf is an entry in the archive, nil where it is not kept. GNU's format takes names of any bytes.
+func headerOf(e runner.Entry, content io.Reader) *tar.Header {
+	h := &tar.Header{Name: e.Path, Mode: int64(e.Mode), Format: tar.FormatGNU}
+	switch {
+	case e.Type == runner.EntryFolder:
+		h.Typeflag, h.Name = tar.TypeDir, e.Path+"/"
+	case e.Type == runner.EntryLink:
+		h.Typeflag, h.Linkname = tar.TypeSymlink, e.Target
+	case e.Type == runner.EntryFile && content != nil:
+		h.Typeflag, h.Size = tar.TypeReg, e.Size
+	default:
+		return nil
+	}
+	return h
+}
+
+// errBadArchive is an archive of a home that is none, or passes the bounds.
+var errBadArchive = errors.New("run: a kept home cannot be read")
+
+// unpackHome brings an archive's entries back below the home, in batches that a computer takes at once. What is in it was a program's doing: names,
+// links, modes and sizes are checked again.
+func unpackHome(home string, r io.Reader, put func([]runner.FileChange) error) error {
+	packed, err := gzip.NewReader(io.LimitReader(r, maxArchiveBytes))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBadArchive, err)
+	}
+	archive := tar.NewReader(io.LimitReader(packed, maxArchiveBytes))
+	changes := homeFolders(home)
+	total, waiting := int64(0), int64(0)
+	for n := 0; ; n++ {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return put(changes)
+		}
+		if err == nil {
+			total += h.Size
+		}
+		if err != nil || n == MaxHomeEntries || h.Size > MaxHomeFileBytes || total > MaxHomeBytes {
+			return fmt.Errorf("%w: %w", errBadArchive, errors.Join(err, fs.ErrInvalid))
+		}
+		if waiting+h.Size > filesAtOnce || len(changes) == changesAtOnce {
+			if err := put(changes); err != nil {
+				return err
+			}
+			changes, waiting = nil, 0
+		}
+		c, err := changeOf(home, h, archive)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, c)
+		waiting += h.Size
+	}
+}
+
+// changeOf is the change that brings an entry back.
+func changeOf(home string, h *tar.Header, content io.Reader) (runner.FileChange, error) {
+	name := strings.TrimSuffix(h.Name, "/")
+	c := runner.FileChange{Path: home + "/" + name, Mode: uint32(h.Mode) & 0o1777, UID: runner.ScriptUser, GID: runner.ScriptUser}
+	if name == "" || path.Clean("/"+name) != "/"+name {
+		return c, fmt.Errorf("%w: a name that leads out of it", errBadArchive)
+	}
+	var err error
+	switch h.Typeflag {
+	case tar.TypeDir:
+		c.Op = runner.FileMkdir
+	case tar.TypeSymlink:
+		c.Op, c.Target = runner.FileLink, h.Linkname
+	case tar.TypeReg:
+		c.Op, c.Mode = runner.FileWrite, c.Mode&0o777
+		c.Content, err = io.ReadAll(content)
+	default:
+		return c, fmt.Errorf("%w: an entry of another kind", errBadArchive)
+	}
+	if err == nil {
+		err = runner.CheckFiles([]runner.FileChange{c})
+	}
+	if err != nil {
+		return c, fmt.Errorf("%w: %w", errBadArchive, err)
+	}
+	return c, nil
+}
