@@ -72,6 +72,11 @@ func (c *hosted) boot() (err error) {
 	defer t.Stop()
 	select {
 	case <-c.ready:
+		if err := c.sandbox.join(); err != nil {
+			c.setClosing()
+			c.sandbox.kill()
+			return err
+		}
 		c.compile()
 		return nil
 	case <-c.closed:

@@ -611,6 +611,59 @@ def _tell(e):
         os.kill(os.getpid(), _signal.SIGINT)
 
 
+def _end(code):
+    """Ends a program as its interpreter would, but for taking apart what was there before it began: nobody sees that, and it is
+    most of the end of a short program here. Comes back, having done no harm, where the interpreter's own end may do more."""
+    new = [n for n in sys.modules if n not in _MODULES]
+    threading = sys.modules.get("threading")
+    if (threading is not None and threading.active_count() > 1) or sys.gettrace() or sys.getprofile() or not gc.isenabled():
+        return
+    for n in new:  # code in C may have buffers of its own, or things to do at a process's end
+        file = getattr(sys.modules[n], "__file__", None) or ""
+        if n in ("_ctypes", "readline", "_curses", "_xxsubinterpreters", "_tkinter") or (file.endswith(".so") and "/lib-dynload/" not in file):
+            return
+    if threading is not None:
+        threading._shutdown()
+    atexit = sys.modules.get("atexit")
+    if atexit is not None:
+        atexit._run_exitfuncs()
+    try:
+        for f in sys.stdout, sys.stderr:
+            if f is not None and not getattr(f, "closed", False):
+                f.flush()
+    except BaseException:
+        return  # the interpreter tries once more, and says what it has to say
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    for n in set(vars(sys)) - _SYS:
+        delattr(sys, n)
+    # What is a program's is destroyed, as destructors may have to be run: modules first, then what they leave in cycles, then what is
+    # in modules that something else holds.
+    from _weakref import ref as weak
+    alive = []
+    for n in *new, "__main__":
+        m = sys.modules.pop(n, None)
+        if type(m) is type(sys):
+            alive.append(weak(m))
+    m = None
+    gc.collect()
+    for ref in reversed(alive):
+        m = ref()
+        if m is not None:
+            for one in True, False:
+                for k in list(m.__dict__):
+                    if k != "__builtins__" and (k[:1] == "_" and k[:2] != "__") is one:
+                        m.__dict__[k] = None
+    m = ref = None
+    gc.collect()
+    try:
+        for f in sys.stdout, sys.stderr:
+            if f is not None and not f.closed:
+                f.flush()
+    except BaseException:
+        pass
+    os._exit(code & 255)
+
+
 def _add(total, status, usage):
     total[0] += usage.ru_utime + usage.ru_stime
     total[1] = max(total[1], usage.ru_maxrss)
@@ -772,6 +825,7 @@ os.setgroups([])
 if type(sys.stdout.buffer).__module__ == "_io":  # else an interpreter's own start has done it
     exec(_code[0], {})
 os.environ.clear()
+_MODULES, _SYS = set(sys.modules), set(vars(sys))
 gc.freeze()
 _work.send(b"n0")  # ready: what is asked meanwhile waits for the first process, whose fork takes its time here
 _done = None
@@ -803,13 +857,24 @@ while _done is None:
 
 # Only a program comes here, as its user, with no descriptor but its three.
 _file = _prepare(*_done)
-_caught = None
+_caught, _ending = None, 0
 try:
     exec(compile(_done[1], _file, "exec", dont_inherit=True), sys.modules["__main__"].__dict__)
-except SystemExit:
-    raise
+except SystemExit as _e:
+    _caught, _ending = _e, _e.code
 except BaseException as _e:
-    _caught = _e
+    _caught, _ending = _e, None
+if type(_caught) is SystemExit:
+    if _ending is None or type(_ending) is int:
+        _caught = None
+        _end(_ending or 0)
+        sys.exit(_ending)
+    raise _caught.with_traceback(None)
 if _caught is not None:
+    if isinstance(_caught, SystemExit):
+        raise _caught
     _tell(_caught)
+    _caught = None
+    _end(1)
     sys.exit(1)
+_end(0)

@@ -53,6 +53,8 @@ type sandbox struct {
 	err    error         // why it could not be made; set before exited is closed
 	shared string        // the descriptor of the sandbox's memory, once found; its watcher's only
 
+	joined chan error // gets one when it is in its cgroup, or cannot be
+
 	mu     sync.Mutex
 	booted Booted
 	pids   []int // descriptors of its processes
@@ -100,7 +102,7 @@ func (s *sandboxes) start(spec Spec, work, control *os.File) (*sandbox, error) {
 	if err := os.Mkdir(bundle, 0o755); err != nil {
 		return nil, err
 	}
-	sb := &sandbox{of: s, bundle: bundle, id: spec.ID, stderr: &tail{max: 4000}, exited: make(chan struct{})}
+	sb := &sandbox{of: s, bundle: bundle, id: spec.ID, stderr: &tail{max: 4000}, exited: make(chan struct{}), joined: make(chan error, 1)}
 	oci := ociConfig(spec, s.root, filepath.Join(s.folder, "rootfs"))
 	b, err := json.Marshal(oci)
 	if err == nil {
@@ -160,7 +162,20 @@ func (sb *sandbox) made(pids []int) error {
 	if sb.killed {
 		return errors.New("it was ended while it was made")
 	}
-	return sb.group.add(pids)
+	// Joining the cgroup waits for all processors, some 10 ms; the sandbox's start, which does not, goes on meanwhile. What it takes until then
+	// is its own, and no program runs before the cgroup is joined.
+	go func() { sb.joined <- sb.group.add(pids) }()
+	return nil
+}
+
+// join waits until the sandbox is in its cgroup.
+func (sb *sandbox) join() error {
+	select {
+	case err := <-sb.joined:
+		return err
+	case <-sb.exited:
+		return errors.New("it ended at once")
+	}
 }
 
 // tidy removes what a sandbox that ended may have left.
