@@ -347,11 +347,17 @@ def _rehearse():
         fd = _folder(b"/tmp", False)
         _write(fd, b".scriptorium-try", b"x", 0o444, 0, 0)
         _remove(b".scriptorium-try", fd)
+        _mkdir(fd, b".scriptorium-try", 0o755, _USER, _USER)
+        os.rmdir(b".scriptorium-try", dir_fd=fd)
+        os.dup2(fd, fd + 1)
+        os.close(fd + 1)
         os.close(fd)
     except OSError:  # full
         pass
-    num, data, some = _reader(b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")
-    some()
+    os.setgroups([])
+    os.chdir(b"/")
+    num, data, some = _reader(b"\x01\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0A=b")
+    dict(e.split(b"=", 1) for e in some())
     some_file = os.fsencode(os.__file__)
     _script([b"python3", some_file], dict(_SAME), _which(b"python3", {}))
     os.environ["A"] = "b"
@@ -360,6 +366,14 @@ def _rehearse():
     main = sys.modules["__main__"]
     _prepare([b"python3", some_file], None)
     exec(compile("import sys\nx = [str(i) for i in range(3)]\n", "main.py", "exec"), sys.modules["__main__"].__dict__)
+    with open("/dev/null", "wb", 0) as null:
+        out = type(sys.stdout)(null, encoding="utf-8", newline="\n", write_through=True)
+        print("x", file=out)
+        out.detach()
+    from _weakref import ref
+    ref(sys.modules["__main__"])
+    set(vars(sys)) - _SYS
+    gc.collect()
     sys.modules["__main__"] = main
     sys.argv[:], sys.orig_argv[:], sys.path[:] = argv, orig, _BASE
 

@@ -207,9 +207,13 @@ func nameKey(name string) (string, error) {
 	return "named/" + name, nil
 }
 
+// copyBytes is how much is copied at once.
+const copyBytes = 64 << 10
+
 // copyBounded copies to the end of r, or fails where there are more than limit bytes.
 func copyBounded(w io.Writer, r io.Reader, limit int64) (int64, error) {
-	n, err := io.Copy(w, io.LimitReader(r, limit))
+	// A bucket's writer would read by itself, into a new buffer of its largest size each time: most blobs are small.
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.LimitReader(r, limit)}, make([]byte, min(limit+1, copyBytes)))
 	if err != nil {
 		return n, fmt.Errorf("blob: %w", err)
 	}
