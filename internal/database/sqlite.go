@@ -1,7 +1,6 @@
 package database
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -49,12 +48,12 @@ func (d *DB) openSQLite() error {
 	d.release = lock.Unlock
 
 	file := filepath.Join(folder, fileName)
-	if d.write, err = sql.Open("sqlite", sqliteDSN(file, false, d.config.NoSync)); err != nil {
+	if d.write, err = openKept(sqliteDSN(file, false, d.config.NoSync)); err != nil {
 		return fmt.Errorf("cannot open the database: %w", err)
 	}
 	d.write.SetMaxOpenConns(1)
 	d.write.SetMaxIdleConns(1)
-	if d.read, err = sql.Open("sqlite", sqliteDSN(file, true, d.config.NoSync)); err != nil {
+	if d.read, err = openKept(sqliteDSN(file, true, d.config.NoSync)); err != nil {
 		return fmt.Errorf("cannot open the database: %w", err)
 	}
 	readers := max(1, min(d.config.MaxConns/2, 2*runtime.GOMAXPROCS(0)+2)) // more than the CPUs can serve only cost memory

@@ -95,6 +95,7 @@ func (s *source) readEnded(ctx context.Context, status Status, after int64, limi
 
 // chunks reads from the first place that has the output. ErrGone: none has.
 func (s *source) chunks(ctx context.Context, status Status, after int64, limit int) ([]event.Event, int64, error) {
+	away := error(ErrGone)
 	if status.Ended && status.Blob != "" {
 		at := s.markBefore(after)
 		r, err := s.log.options.Blobs.OpenNamed(ctx, status.Blob, at.size, -1)
@@ -103,8 +104,8 @@ func (s *source) chunks(ctx context.Context, status Status, after int64, limit i
 			events, _, err := s.page(r, at, after, limit)
 			return events, status.Chunks, err
 		}
-		if !errors.Is(err, blob.ErrNotFound) {
-			return nil, 0, err
+		if !errors.Is(err, blob.ErrNotFound) { // it is there, and cannot be had now: unless it is here, too
+			away = err
 		}
 	}
 	if w := s.log.writer(s.callID); w != nil {
@@ -114,10 +115,13 @@ func (s *source) chunks(ctx context.Context, status Status, after int64, limit i
 		}
 	}
 	events, head, err := s.spooled(after, limit)
-	if !errors.Is(err, ErrGone) {
-		return events, head, err
+	if errors.Is(err, ErrGone) {
+		events, head, err = s.replicated(ctx, after, limit)
 	}
-	return s.replicated(ctx, after, limit)
+	if errors.Is(err, ErrGone) {
+		err = away
+	}
+	return events, head, err
 }
 
 // spooled reads a spool without a writer: its blob could not be made, or the call was lost with the server before.

@@ -2,6 +2,7 @@ package output
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -182,25 +183,39 @@ func (w *Writer) keep(stream Stream, data []byte) {
 	w.copier.wake()
 }
 
-// Finish is called when the program has ended and its last byte was written. It makes a blob of the spool and answers what there
-// is. The summary holds even where it fails (the blob store is away): then it names no blob, the spool stays, and Finish may be
-// called again.
+// Finish is called when the program has ended and its last byte was written. It answers what there is. Where there are other servers
+// it makes a blob of the spool first, for them to read; else End does so, when nobody waits for it any more: until then the output is read
+// from the spool, and what a crash leaves of it Recover finds. The summary holds even where it fails (the blob store is away): then it names
+// no blob, the spool stays, and Finish may be called again.
 func (w *Writer) Finish(ctx context.Context) (Summary, error) {
 	w.mu.Lock()
 	w.stop()
 	summary := summarize(&w.tallies[0], &w.tallies[1], w.chunks)
-	saved, log := w.saved, io.NewSectionReader(w.file, 0, w.size)
 	w.mu.Unlock()
-	if !saved { // without the lock: readers go on
-		if _, err := w.log.options.Blobs.PutNamed(ctx, blobName(w.callID), log, log.Size()); err != nil {
-			return summary, fmt.Errorf("output: the output of call %s stays in its spool: %w", w.callID, err)
+	if w.copier != nil {
+		if err := w.save(ctx); err != nil {
+			return summary, err
 		}
-		w.mu.Lock()
-		w.saved = true
-		w.mu.Unlock()
 	}
 	summary.Blob = blobName(w.callID)
 	return summary, nil
+}
+
+// save makes a blob of the spool, once. It does not hold the lock meanwhile: readers go on.
+func (w *Writer) save(ctx context.Context) error {
+	w.mu.Lock()
+	saved, log := w.saved, io.NewSectionReader(w.file, 0, w.size)
+	w.mu.Unlock()
+	if saved {
+		return nil
+	}
+	if _, err := w.log.options.Blobs.PutNamed(ctx, blobName(w.callID), log, log.Size()); err != nil {
+		return fmt.Errorf("output: the output of call %s stays in its spool: %w", w.callID, err)
+	}
+	w.mu.Lock()
+	w.saved = true
+	w.mu.Unlock()
+	return nil
 }
 
 // stop takes no more output; what waits is kept first.
@@ -222,14 +237,20 @@ func (w *Writer) End(ctx context.Context, finished []byte) error {
 	w.mu.Lock()
 	w.stop()
 	last := event.Event{Offset: w.chunks + 1, Last: true, Payload: finished}
-	saved, again := w.saved, w.ended
+	again := w.ended
 	w.ended = true
 	w.mu.Unlock()
 	if again {
 		return nil
 	}
-	w.log.forget(w)
 	err := w.log.options.Bus.Publish(ctx, w.topic, last)
+	if w.copier == nil {
+		err = errors.Join(err, w.save(ctx))
+	}
+	w.mu.Lock()
+	saved := w.saved
+	w.mu.Unlock()
+	w.log.forget(w)
 	w.copier.finish(last) // closes the file
 	if w.copier == nil {
 		w.file.Close()
