@@ -14,14 +14,8 @@ import (
 // platform is how gVisor runs programs.
 const platform = "systrap"
 
-// The init's descriptors in a computer.
-const (
-	initWork    = 3
-	initControl = 4
-	initCode    = 5
-)
-
-// bootstrap is what the init's interpreter is told to do: run the code that comes in its pipe, compiled or not.
+// bootstrap is what the init's interpreter is told to do: run the code that comes in its pipe, compiled or not. Its descriptors are 3 and 4, the
+// sockets of init.py, and 5, that pipe.
 const bootstrap = `import os
 with open(5, "rb") as f: b = f.read()
 if b[:1] == b"c":
