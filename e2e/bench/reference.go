@@ -13,7 +13,7 @@ import (
 )
 
 // environment is what programs have, here and there.
-var environment = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1"}
+var environment = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1"}
 
 // hostProgram is one that computers have, too: not what PATH says, which may be a wrapper that takes its time. Empty: there is none.
 func hostProgram(name string) string {

@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// demo starts a server, shows the program on it, and stops it.
+// demo starts a server, shows the program on it, plays the tour of an agent's life, and stops it.
 func demo(ctx context.Context, root string) (err error) {
 	binary, err := filepath.Abs(filepath.Join(root, "bin", "scriptorium"))
 	if err != nil {
@@ -48,7 +48,11 @@ func demo(ctx context.Context, root string) (err error) {
 		return err
 	}
 	fmt.Printf("A throw-away server listens on %s.\n", s.api.Host)
-	if err := show(ctx, s, string(source), string(orders)); err != nil {
+	err = show(ctx, s, string(source), string(orders))
+	if err == nil {
+		err = tour(ctx, s, filepath.Join(root, "docs", "an-agents-life.md"))
+	}
+	if err != nil {
 		return errors.Join(err, fmt.Errorf("the end of the server's log:\n%s", s.log), s.kill())
 	}
 	if err := s.stop(ctx); err != nil {
