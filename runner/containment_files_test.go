@@ -248,7 +248,7 @@ print(as_root_of_its_own("mount(b'x', b'/home', b'tmpfs')\nos.makedirs('/home/ag
 			}
 		}},
 		{name: "links and FIFOs where files go", program: plant, check: changesWherePlanted},
-		{name: "a folder where a managed one goes", program: "os.mkdir('/workspace/.calls')\nopen('/workspace/.calls/x', 'w')\nos.chmod('/workspace/.calls', 0)\n", check: folderWherePlanted},
+		{name: "a folder where a managed one goes", program: "os.mkdir('/workspace/managed')\nopen('/workspace/managed/x', 'w')\nos.chmod('/workspace/managed', 0)\n", check: folderWherePlanted},
 	}
 }
 
@@ -346,7 +346,8 @@ func readWherePlanted(t *testing.T, s *scene) {
 	}
 }
 
-const readOfPlanted = `4 .scriptorium-new  -
+const readOfPlanted = `2 .calls  -
+4 .scriptorium-new  -
 1 attempt.py  -
 2 d  -
 2 d/in  -
@@ -369,10 +370,10 @@ const readOfPlanted = `4 .scriptorium-new  -
 // A folder of a program's that stands where a managed folder belongs becomes root's.
 func folderWherePlanted(t *testing.T, s *scene, _ ended) {
 	t.Helper()
-	if _, err := s.computer.Files(t.Context(), []runner.FileChange{{Op: runner.FileMkdir, Path: "/workspace/.calls", Mode: 0o755}}); err != nil {
+	if _, err := s.computer.Files(t.Context(), []runner.FileChange{{Op: runner.FileMkdir, Path: "/workspace/managed", Mode: 0o755}}); err != nil {
 		t.Fatal(err)
 	}
-	_, out := runnertest.Run(t, s.computer, runnertest.Python("import os\nst = os.stat('/workspace/.calls')\nprint(st.st_uid, oct(st.st_mode))\ntry: open('/workspace/.calls/y', 'w')\nexcept OSError as e: print(e.strerror)\n"))
+	_, out := runnertest.Run(t, s.computer, runnertest.Python("import os\nst = os.stat('/workspace/managed')\nprint(st.st_uid, oct(st.st_mode))\ntry: open('/workspace/managed/y', 'w')\nexcept OSError as e: print(e.strerror)\n"))
 	if out.Stdout.String() != "0 0o40755\nPermission denied\n" {
 		t.Errorf("%q", out.Stdout.String())
 	}

@@ -9,7 +9,8 @@ exec bin/testservices -- bash -euo pipefail -c '
   CGO_ENABLED=1 go test -race -timeout 15m -v ./... > bin/test.log 2>&1 || status=$?
   grep -E "^(ok|FAIL|panic:|# )" bin/test.log || true
   if [ $status != 0 ]; then
-    grep -nE "^ *--- FAIL|_test\.go:[0-9]+:|^panic:|DATA RACE|leak" bin/test.log | head -100
+    # What failed, each with what it said last.
+    grep -nE -B 12 "^ *--- FAIL|^panic:|DATA RACE|goleak" bin/test.log | cut -c1-300 | tail -n 300 || true
     echo "The whole output is in bin/test.log."
     exit $status
   fi

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
@@ -22,8 +23,11 @@ func (s *Service) ApplyRecipe(ctx context.Context, in RecipeInput) (*RecipePaylo
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range in.Scripts {
-		c.Parameters = absent(c.Parameters)
+	in.Scripts = slices.Clone(in.Scripts) // the caller's stay as they are
+	for i, c := range in.Scripts {
+		own := *c
+		own.Parameters = absent(c.Parameters)
+		in.Scripts[i] = &own
 	}
 	var scripts []*Script
 	if err = in.checkShape(); err == nil {
