@@ -703,6 +703,7 @@ def _watch(pid):
     """Until the program, which begins in the process pid, has ended. Orphans are taken in, and what control says is done."""
     total = [0.0, 0]
     ended = {}
+    first = pid  # it ends when it has told the runner which process goes on with the program: not before may all be killed
     while True:
         for fd, _ in _poll.poll():
             if fd == _wake_r:
@@ -733,7 +734,7 @@ def _watch(pid):
                 _add(total, *ended[pid])
         elif _node in ended:
             _leave_node()
-        if pid in ended:
+        if pid in ended and first in ended:
             return pid, ended[pid][0], total
 
 

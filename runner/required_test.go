@@ -93,7 +93,7 @@ func TestImageThatIsNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	files := map[string][]byte{"empty": nil, "garbage": []byte(strings.Repeat("no image ", 10_000))}
-	words := map[string]string{"missing": "no such file", "folder": "no file", "fifo": "no file", "empty": "no computer starts on the image", "garbage": "no computer starts on the image"}
+	words := map[string]string{"missing": "no such file", "folder": "no file", "fifo": "no file", "empty": "not an EROFS image", "garbage": "not an EROFS image"}
 	if image() != "" {
 		whole, err := os.ReadFile(image())
 		if err != nil {

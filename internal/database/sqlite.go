@@ -48,6 +48,9 @@ func (d *DB) openSQLite() error {
 	d.release = lock.Unlock
 
 	file := filepath.Join(folder, fileName)
+	if err := closeToOthers(file); err != nil {
+		return fmt.Errorf("cannot make the database's file: %w", err)
+	}
 	if d.write, err = openKept(sqliteDSN(file, false, d.config.NoSync)); err != nil {
 		return fmt.Errorf("cannot open the database: %w", err)
 	}
@@ -59,6 +62,24 @@ func (d *DB) openSQLite() error {
 	readers := max(1, min(d.config.MaxConns/2, 2*runtime.GOMAXPROCS(0)+2)) // more than the CPUs can serve only cost memory
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
+	return nil
+}
+
+// closeToOthers makes the database's file, and has it and those that SQLite puts beside it readable for the server's user only, in whatever folder they
+// are: SQLite gives new ones the mode of the database's.
+func closeToOthers(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
+		return err
+	}
+	for _, beside := range []string{file + "-wal", file + "-shm"} {
+		if err := os.Chmod(beside, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -95,19 +95,40 @@ func (s *source) readEnded(ctx context.Context, status Status, after int64, limi
 
 // chunks reads from the first place that has the output. ErrGone: none has.
 func (s *source) chunks(ctx context.Context, status Status, after int64, limit int) ([]event.Event, int64, error) {
-	away := error(ErrGone)
-	if status.Ended && status.Blob != "" {
-		at := s.markBefore(after)
-		r, err := s.log.options.Blobs.OpenNamed(ctx, status.Blob, at.size, -1)
-		if err == nil {
-			defer r.Close()
-			events, _, err := s.page(r, at, after, limit)
-			return events, status.Chunks, err
-		}
-		if !errors.Is(err, blob.ErrNotFound) { // it is there, and cannot be had now: unless it is here, too
-			away = err
-		}
+	events, head, away := s.kept(ctx, status, after, limit)
+	if away == nil {
+		return events, head, nil
 	}
+	events, head, err := s.passing(ctx, after, limit)
+	switch {
+	case !errors.Is(err, ErrGone):
+		return events, head, err
+	case errors.Is(away, ErrGone): // it may have become a blob since
+		return s.kept(ctx, status, after, limit)
+	}
+	return nil, 0, away
+}
+
+// kept reads the blob. ErrGone: there is none yet.
+func (s *source) kept(ctx context.Context, status Status, after int64, limit int) ([]event.Event, int64, error) {
+	if !status.Ended || status.Blob == "" {
+		return nil, 0, ErrGone
+	}
+	at := s.markBefore(after)
+	r, err := s.log.options.Blobs.OpenNamed(ctx, status.Blob, at.size, -1)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, 0, ErrGone
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer r.Close()
+	events, _, err := s.page(r, at, after, limit)
+	return events, status.Chunks, err
+}
+
+// passing reads what is there before the blob is: the writer in this process, a spool that was left, the replica.
+func (s *source) passing(ctx context.Context, after int64, limit int) ([]event.Event, int64, error) {
 	if w := s.log.writer(s.callID); w != nil {
 		events, head, err := w.read(after, limit)
 		if !errors.Is(err, os.ErrClosed) {
@@ -115,13 +136,10 @@ func (s *source) chunks(ctx context.Context, status Status, after int64, limit i
 		}
 	}
 	events, head, err := s.spooled(after, limit)
-	if errors.Is(err, ErrGone) {
-		events, head, err = s.replicated(ctx, after, limit)
+	if !errors.Is(err, ErrGone) {
+		return events, head, err
 	}
-	if errors.Is(err, ErrGone) {
-		err = away
-	}
-	return events, head, err
+	return s.replicated(ctx, after, limit)
 }
 
 // spooled reads a spool without a writer: its blob could not be made, or the call was lost with the server before.
