@@ -60,7 +60,7 @@ func (c *config) define(f *flag.FlagSet) (origins *string) {
 	f.StringVar(&c.Isolation, "isolation", string(runner.IsolationAny), "`level` of isolation that there must be, or calls are refused: any; image: computers are made of an image; full: and the server is root, a cgroup holds each computer's memory, the sandbox's own process has no privileges")
 	f.DurationVar(&c.ComputerIdle, "computer-idle", 10*time.Minute, "how long a run's computer stays when nothing is called")
 	f.DurationVar(&c.CallTimeoutLimit, "call-timeout-limit", 10*time.Minute, "the longest time that a call may take, in whole seconds")
-	f.IntVar(&c.SpareComputers, "spare-computers", 2, "how many computers wait, booted, for runs and direct calls to take (each some 35 MiB); 0: each is made when it is needed")
+	f.IntVar(&c.SpareComputers, "spare-computers", 2, "how many computers wait, booted, for runs to take (each some 25 MiB); 0: each is made when it is needed")
 	f.IntVar(&c.Computers, "computers", 32, "how many computers this server has at once (each may use 512 MiB)")
 	f.IntVar(&c.Queue, "queue", 100, "how many calls of one organization may wait for a computer at this server (and ten times as many of all); further ones are refused")
 	origins = f.String("allowed-origins", "", "comma-separated `origins` of browser pages on other hosts, such as https://app.example.org")

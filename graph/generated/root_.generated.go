@@ -3056,7 +3056,7 @@ type AgentSecret {
 
 """
 What an agent's last computer left of its home. It is kept whenever a computer is given back: when its run is finished, when it was idle for long, when its
-server stops. Of a computer that was lost nothing is kept. Of two runs at a time, the one whose computer goes last is kept. Bounds: 5,000 files, folders and
+server stops. Of a computer that was lost, or killed for its memory (OUT_OF_MEMORY), nothing is kept: the next one begins with the home that was kept before. Of two runs at a time, the one whose computer goes last is kept. Bounds: 5,000 files, folders and
 links, 32 MiB a file, 64 MiB together; what passes them is left out.
 """
 type AgentHome {
@@ -3401,7 +3401,7 @@ type Call implements Node {
   finishedAt: Time
   "From start to end, in milliseconds; null until the end, where nothing ran, and where the call was lost."
   durationMs: Int
-  "Processor time of it and of all that it started, in milliseconds; null where it was not measured."
+  "Processor time of it and of all that it started, in milliseconds, counted in steps of 10 ms, so that a short call may read some 30 ms too much; null where it was not measured."
   cpuMs: Int
   "The most memory that it used at once, in bytes; null where it was not measured."
   peakMemoryBytes: BigInt
@@ -3415,7 +3415,7 @@ What is known of how a call ran. It is written together with the call's end and 
 type CallEvidence {
   "Wall time from its program's start to its end, in milliseconds; null where nothing ran, and where the call was lost."
   wallMs: Int
-  "Processor time of its program and of all that it started, in milliseconds; null where it was not measured."
+  "Processor time of its program and of all that it started, in milliseconds, counted in steps of 10 ms, so that a short call may read some 30 ms too much; null where it was not measured."
   cpuMs: Int
   "The largest resident size of any one of its processes, in bytes; null where it was not measured."
   peakMemoryBytes: BigInt
@@ -3504,7 +3504,7 @@ A file system that a program saw.
 type CallMount {
   "Where it was mounted."
   path: String!
-  "What it was: ` + "`" + `erofs` + "`" + ` (an image), ` + "`" + `bind` + "`" + ` (a folder of the host), ` + "`" + `tmpfs` + "`" + ` (memory), ` + "`" + `proc` + "`" + `."
+  "What it was: ` + "`" + `erofs` + "`" + ` (an image), ` + "`" + `bind` + "`" + ` (a folder of the host), ` + "`" + `tmpfs` + "`" + ` (memory), or one of the sandbox's own: ` + "`" + `proc` + "`" + `, ` + "`" + `sysfs` + "`" + `, ` + "`" + `dev` + "`" + `, ` + "`" + `devpts` + "`" + `."
   type: String!
   "Nothing in it could be changed."
   readOnly: Boolean!
@@ -3846,9 +3846,9 @@ enum Capability {
   TOOLING
   "Calls that run on a computer."
   COMPUTER
-  "Uploads."
+  "Uploads: kept for later, nothing asks for it yet."
   FILES
-  "Artifacts of calls."
+  "Artifacts of calls: kept for later, nothing asks for it yet."
   ARTIFACTS
   "Keys, approvals and drafts."
   MANAGEMENT
