@@ -92,6 +92,19 @@ open("/workspace/target", "w").write("untouched")
   await server.finishRun(second.run);
 });
 
+test('a path that is too long is left out, and the rest goes on', { timeout: 120_000 }, async () => {
+  const agent = await keeper('deep', {
+    nests: 'import os\nopen("aa", "w").write("kept")\nfor i in range(18):\n    os.mkdir("x" * 240); os.chdir("x" * 240)\nopen("deep", "w")\nos.chdir(os.environ["HOME"])\nopen("zz", "w")\n',
+    lists: 'import os\nprint(sorted(os.listdir(".")), open("aa").read())\n',
+  });
+  const first = await run(agent, 'nests');
+  await server.finishRun(first.run);
+  assert.ok((await kept(agent)).leftOut > 0);
+  const second = await run(agent, 'lists');
+  assert.equal(second.printed[0], `['aa', 'scripts', '${'x'.repeat(240)}', 'zz'] kept\n`);
+  await server.finishRun(second.run);
+});
+
 test('a home that is not kept is empty, in each run and on each computer', { timeout: 120_000 }, async () => {
   const agent = await server.createAgent('forgets');
   await server.saveScript(agent, 'counts', 'import os\nprint(len(os.listdir(".")))\nopen("left", "w")\n');

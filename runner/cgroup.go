@@ -110,7 +110,11 @@ func (c *cgroup) add(pids []int) error {
 		return nil
 	}
 	for i := 0; i < len(pids); i++ {
-		if err := os.WriteFile(filepath.Join(c.dir, "cgroup.procs"), []byte(strconv.Itoa(pids[i])), 0); err != nil {
+		err := os.WriteFile(filepath.Join(c.dir, "cgroup.procs"), []byte(strconv.Itoa(pids[i])), 0)
+		if errors.Is(err, unix.ESRCH) { // it has ended meanwhile
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("the sandbox's memory cgroup: %w", err)
 		}
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))

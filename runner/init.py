@@ -625,12 +625,24 @@ def _tell(e):
         os.kill(os.getpid(), _signal.SIGINT)
 
 
+def _outside():
+    """Where a program may leave things that outlive its own modules: signals' handlers, names in modules that were there before it, and
+    what Python's own names stand for."""
+    held = *map(_signal.getsignal, (1, 2, 10, 12, 13, 14, 15, 17, 25)), *_BUILTINS.values()
+    return [id(v) for v in held] + [len(m.__dict__) for m in _THERE]
+
+
 def _end(code):
     """Ends a program as its interpreter would, but for taking apart what was there before it began: nobody sees that, and it is
     most of the end of a short program here. Comes back, having done no harm, where the interpreter's own end may do more."""
     new = [n for n in sys.modules if n not in _MODULES]
-    threading = sys.modules.get("threading")
+    threading, contextvars = sys.modules.get("threading"), sys.modules.get("contextvars")
     if (threading is not None and threading.active_count() > 1) or sys.gettrace() or sys.getprofile() or not gc.isenabled():
+        return
+    if contextvars is not None and len(contextvars.copy_context()) or type(code) is not int or not -1 << 31 <= code < 1 << 31:
+        return
+    # What a program left in modules that were there before, or in a signal's handler, is not destroyed here.
+    if _outside() != _OUTSIDE:
         return
     for n in new:  # code in C may have buffers of its own, or things to do at a process's end
         file = getattr(sys.modules[n], "__file__", None) or ""
@@ -647,6 +659,7 @@ def _end(code):
                 f.flush()
     except BaseException:
         return  # the interpreter tries once more, and says what it has to say
+    gc.collect()  # as an interpreter does, while all is still held: what is found later is in an order in which files can be closed
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
     for n in set(vars(sys)) - _SYS:
         delattr(sys, n)
@@ -669,6 +682,13 @@ def _end(code):
                         m.__dict__[k] = None
     m = ref = None
     gc.collect()
+    for f in gc.get_objects():  # the last resort, for what is held by something else: no byte is lost
+        if type(f).__module__ == "_io" and hasattr(f, "flush"):
+            try:
+                f.flush()
+            except BaseException:
+                pass
+    f = None
     try:
         for f in sys.stdout, sys.stderr:
             if f is not None and not f.closed:
@@ -841,6 +861,8 @@ if type(sys.stdout.buffer).__module__ == "_io":  # else an interpreter's own sta
     exec(_code[0], {})
 os.environ.clear()
 _MODULES, _SYS = set(sys.modules), set(vars(sys))
+_BUILTINS = sys.modules["builtins"].__dict__
+_THERE = [m for n, m in sys.modules.items() if type(m) is type(sys) and n not in ("__main__", "sys", "builtins")]
 gc.freeze()
 _work.send(b"n0")  # ready: what is asked meanwhile waits for the first process, whose fork takes its time here
 _done = None
@@ -873,6 +895,7 @@ while _done is None:
 
 # Only a program comes here, as its user, with no descriptor but its three.
 _file = _prepare(*_done)
+_OUTSIDE = _outside()
 _caught, _ending = None, 0
 try:
     exec(compile(_done[1], _file, "exec", dont_inherit=True), sys.modules["__main__"].__dict__)
@@ -883,7 +906,7 @@ except BaseException as _e:
 if type(_caught) is SystemExit:
     if _ending is None or type(_ending) is int:
         _caught = None
-        _end(_ending or 0)
+        _end(0 if _ending is None else _ending)
         sys.exit(_ending)
     raise _caught.with_traceback(None)
 if _caught is not None:

@@ -50,6 +50,7 @@ type Machine struct {
 	generation int
 	files      map[string]string   // what the home holds, by our book: version ids by name
 	todo       []runner.FileChange // to be made with the next call
+	homeLost   bool                // the home that was kept could not be brought back
 	litter     string              // the last call's arguments, to be removed with the next call
 }
 

@@ -22,8 +22,9 @@ const (
 	MaxHomeFileBytes = 32 << 20
 	// MaxHomeBytes is how much of all files together is kept.
 	MaxHomeBytes = 64 << 20
-	// maxArchiveBytes bounds an archive: names and headers come on top of the files.
-	maxArchiveBytes = MaxHomeBytes + 2*MaxHomeEntries*4096
+	// maxArchiveBytes bounds an archive. On top of the files come, for each entry, its header and padding, and a long name and a long target with
+	// theirs: 2 × (4 KiB and 512 bytes) and 4 × 512 bytes; and the end.
+	maxArchiveBytes = MaxHomeBytes + MaxHomeEntries*(2*(4096+512)+4*512) + 64<<10
 )
 
 // homeCounts tells of an archive what is in it, and what is not.
@@ -42,11 +43,16 @@ func packHome(ctx context.Context, c runner.Computer, home string, w io.Writer) 
 	report, err := c.Read(ctx, runner.Read{
 		Path: home, Recursive: true, MaxEntries: MaxHomeEntries, MaxFiles: MaxHomeEntries, MaxFileBytes: MaxHomeFileBytes, MaxBytes: MaxHomeBytes,
 	}, func(e runner.Entry, content io.Reader) error {
-		h := headerOf(e, content)
-		switch {
-		case e.UID != runner.ScriptUser:
+		if e.UID != runner.ScriptUser {
 			return nil
-		case h == nil:
+		}
+		h := headerOf(e, content)
+		if h != nil {
+			if _, err := changeOf(home, h); err != nil {
+				h = nil // what could not be brought back, such as a path that is too long
+			}
+		}
+		if h == nil {
 			n.leftOut++
 			return nil
 		}
@@ -110,23 +116,25 @@ func unpackHome(home string, r io.Reader, put func([]runner.FileChange) error) e
 			}
 			changes, waiting = nil, 0
 		}
-		c, err := changeOf(home, h, archive)
+		c, err := changeOf(home, h)
+		if err == nil && c.Op == runner.FileWrite {
+			c.Content, err = io.ReadAll(archive)
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errBadArchive, err)
 		}
 		changes = append(changes, c)
 		waiting += h.Size
 	}
 }
 
-// changeOf is the change that brings an entry back.
-func changeOf(home string, h *tar.Header, content io.Reader) (runner.FileChange, error) {
+// changeOf is the change that brings an entry back, without a file's content.
+func changeOf(home string, h *tar.Header) (runner.FileChange, error) {
 	name := strings.TrimSuffix(h.Name, "/")
 	c := runner.FileChange{Path: home + "/" + name, Mode: uint32(h.Mode) & 0o1777, UID: runner.ScriptUser, GID: runner.ScriptUser}
 	if name == "" || path.Clean("/"+name) != "/"+name {
-		return c, fmt.Errorf("%w: a name that leads out of it", errBadArchive)
+		return c, errors.New("a name that leads out of it")
 	}
-	var err error
 	switch h.Typeflag {
 	case tar.TypeDir:
 		c.Op = runner.FileMkdir
@@ -134,15 +142,8 @@ func changeOf(home string, h *tar.Header, content io.Reader) (runner.FileChange,
 		c.Op, c.Target = runner.FileLink, h.Linkname
 	case tar.TypeReg:
 		c.Op, c.Mode = runner.FileWrite, c.Mode&0o777
-		c.Content, err = io.ReadAll(content)
 	default:
-		return c, fmt.Errorf("%w: an entry of another kind", errBadArchive)
+		return c, errors.New("an entry of another kind")
 	}
-	if err == nil {
-		err = runner.CheckFiles([]runner.FileChange{c})
-	}
-	if err != nil {
-		return c, fmt.Errorf("%w: %w", errBadArchive, err)
-	}
-	return c, nil
+	return c, runner.CheckFiles([]runner.FileChange{c})
 }

@@ -33,7 +33,7 @@ func (m *Machine) blobOf() string { return fmt.Sprintf("home/%s-%d", m.RunID, m.
 
 // keepHome keeps the home of an agent that wants it, before its computer goes. What fails is logged: the home of the time before stays.
 func (m *Machine) keepHome(ctx context.Context) {
-	if m.computer == nil || m.AgentID == nil || closed(m.computer.Done()) {
+	if m.computer == nil || m.AgentID == nil || m.homeLost || closed(m.computer.Done()) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, keepTime)
@@ -88,6 +88,7 @@ func (m *Machine) storeHome(ctx context.Context, store *blob.Store, name string)
 // restoreHome brings the archive of that name back to a new computer; an empty name is none. One that cannot be read is logged, and the run
 // begins with what could be.
 func (m *Machine) restoreHome(ctx context.Context, name string) error {
+	m.homeLost = false
 	if name == "" {
 		return nil
 	}
@@ -101,7 +102,8 @@ func (m *Machine) restoreHome(ctx context.Context, name string) error {
 		err = m.unpackFrom(ctx, name)
 	}
 	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrBadKey) || errors.Is(err, errBadArchive) {
-		m.host.log.Error("an agent's home could not be brought back", "run", m.RunID, "agent", *m.AgentID, "error", err)
+		m.host.log.Error("an agent's home could not be brought back: it is not replaced at the run's end", "run", m.RunID, "agent", *m.AgentID, "error", err)
+		m.homeLost = true
 		return nil
 	}
 	return err
