@@ -483,3 +483,35 @@ func TestS1Event(t *testing.T) {
 		expect("CREATE last 1 last@1")
 	})
 }
+
+// With scripting off the agent's other work goes on: its runs get a computer with a home, where whatever else it can do there (a coding
+// agent's shell) finds the scripts.
+func TestS1Shell(t *testing.T) {
+	t.Parallel()
+	onCatalog(t, func(t *testing.T, c *catalog) {
+		c.has("deck", nil)
+		c.update(map[string]any{"scripting": false})
+		run := c.newRun()
+		p := c.do("runGenerationStart", "run { generation } materialised", map[string]any{"run": run})
+		if len(p.errors()) > 0 || fmt.Sprint(p["run"], p["materialised"]) != "map[generation:1] [scripts/deck.py]" {
+			t.Errorf("%v", p)
+		}
+	})
+}
+
+// Where an app shows `This agent has no scripting.` it asks for the switch; the scripts stay, for when it is on again.
+func TestS1Offview(t *testing.T) {
+	t.Parallel()
+	onCatalog(t, func(t *testing.T, c *catalog) {
+		c.has("deck", nil)
+		check := c.unchanged()
+		c.update(map[string]any{"scripting": false})
+		if ask[bool](c, "agent(id: $a) { scripting }", "agent", "scripting") {
+			t.Error("scripting is on")
+		}
+		check()
+		if p := c.remove("deck"); len(p.errors()) > 0 {
+			t.Errorf("people cannot keep the scripts in order: %v", p)
+		}
+	})
+}

@@ -22,6 +22,8 @@ const (
 	MaxHomeFileBytes = 32 << 20
 	// MaxHomeBytes is how much of all files together is kept.
 	MaxHomeBytes = 64 << 20
+	// managedEntries may be there besides: the scripts of an agent that has as many as there may be, and their folder.
+	managedEntries = 1001
 	// maxArchiveBytes bounds an archive. On top of the files come, for each entry, its header and padding, and a long name and a long target with
 	// theirs: 2 × (4 KiB and 512 bytes) and 4 × 512 bytes; and the end.
 	maxArchiveBytes = MaxHomeBytes + MaxHomeEntries*(2*(4096+512)+4*512) + 64<<10
@@ -41,12 +43,15 @@ func packHome(ctx context.Context, c runner.Computer, home string, w io.Writer) 
 	packed := gzip.NewWriter(w)
 	archive := tar.NewWriter(packed)
 	report, err := c.Read(ctx, runner.Read{
-		Path: home, Recursive: true, MaxEntries: MaxHomeEntries, MaxFiles: MaxHomeEntries, MaxFileBytes: MaxHomeFileBytes, MaxBytes: MaxHomeBytes,
+		Path: home, Recursive: true, MaxEntries: MaxHomeEntries + managedEntries, MaxFiles: MaxHomeEntries + managedEntries, MaxFileBytes: MaxHomeFileBytes, MaxBytes: MaxHomeBytes,
 	}, func(e runner.Entry, content io.Reader) error {
 		if e.UID != runner.ScriptUser {
 			return nil
 		}
 		h := headerOf(e, content)
+		if n.files == MaxHomeEntries {
+			h = nil
+		}
 		if h != nil {
 			if _, err := changeOf(home, h); err != nil {
 				h = nil // what could not be brought back, such as a path that is too long
