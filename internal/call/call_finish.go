@@ -41,7 +41,7 @@ func (s *Service) finish(m *run.Machine, c *claimed, o *outcome, w *output.Write
 	}
 	if w != nil {
 		if err := w.End(ctx, []byte(c.ID)); err != nil {
-			s.log.WarnContext(ctx, "the end of a call was not told to all", "call", c.ID, "error", err)
+			s.log.WarnContext(ctx, "the end of a call was not told to all, or its output is not a blob yet", "call", c.ID, "error", err)
 		}
 	}
 	if err != nil {

@@ -232,7 +232,8 @@ func (w *Writer) stop() {
 }
 
 // End tells the watchers that the call has ended, with the finished event: call it after Finish, when the call's end is
-// committed, so that what the event announces can be read. From then on the output is read from the blob.
+// committed, so that what the event announces can be read. Where Finish did not, it makes the blob then, from which the output is read from
+// now on; an error may say that this failed, and then the spool stays, from which it is read until Recover makes the blob.
 func (w *Writer) End(ctx context.Context, finished []byte) error {
 	w.mu.Lock()
 	w.stop()
