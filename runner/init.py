@@ -835,7 +835,8 @@ def _start_node():
 def _leave_node():
     """Forgets the node that waited."""
     global _node, _ahead
-    _ahead.close()
+    if _ahead is not None:  # it may be noticed twice
+        _ahead.close()
     _node = _ahead = None
 
 
