@@ -33,6 +33,8 @@ type Agent struct {
 	MaxScripts int `json:"max_scripts,omitempty"`
 	// ConnectedTools holds the value of the "connected_tools" field.
 	ConnectedTools []string `json:"connected_tools,omitempty"`
+	// names and patterns of the organization's scripts that its runs are offered
+	Tools []string `json:"tools,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt time.Time `json:"updated_at,omitempty"`
 	// DeletedAt holds the value of the "deleted_at" field.
@@ -68,7 +70,7 @@ func (*Agent) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case agent.FieldConnectedTools:
+		case agent.FieldConnectedTools, agent.FieldTools:
 			values[i] = new([]byte)
 		case agent.FieldScripting, agent.FieldKeepsHome:
 			values[i] = new(sql.NullBool)
@@ -141,6 +143,14 @@ func (_m *Agent) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.ConnectedTools); err != nil {
 					return fmt.Errorf("unmarshal field connected_tools: %w", err)
+				}
+			}
+		case agent.FieldTools:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field tools", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Tools); err != nil {
+					return fmt.Errorf("unmarshal field tools: %w", err)
 				}
 			}
 		case agent.FieldUpdatedAt:
@@ -217,6 +227,9 @@ func (_m *Agent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("connected_tools=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ConnectedTools))
+	builder.WriteString(", ")
+	builder.WriteString("tools=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Tools))
 	builder.WriteString(", ")
 	builder.WriteString("updated_at=")
 	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))

@@ -90,6 +90,12 @@ func (_c *AgentCreate) SetConnectedTools(v []string) *AgentCreate {
 	return _c
 }
 
+// SetTools sets the "tools" field.
+func (_c *AgentCreate) SetTools(v []string) *AgentCreate {
+	_c.mutation.SetTools(v)
+	return _c
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_c *AgentCreate) SetUpdatedAt(v time.Time) *AgentCreate {
 	_c.mutation.SetUpdatedAt(v)
@@ -269,6 +275,10 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 		_spec.SetField(agent.FieldConnectedTools, field.TypeJSON, value)
 		_node.ConnectedTools = value
 	}
+	if value, ok := _c.mutation.Tools(); ok {
+		_spec.SetField(agent.FieldTools, field.TypeJSON, value)
+		_node.Tools = value
+	}
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(agent.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
@@ -409,6 +419,24 @@ func (u *AgentUpsert) SetConnectedTools(v []string) *AgentUpsert {
 // UpdateConnectedTools sets the "connected_tools" field to the value that was provided on create.
 func (u *AgentUpsert) UpdateConnectedTools() *AgentUpsert {
 	u.SetExcluded(agent.FieldConnectedTools)
+	return u
+}
+
+// SetTools sets the "tools" field.
+func (u *AgentUpsert) SetTools(v []string) *AgentUpsert {
+	u.Set(agent.FieldTools, v)
+	return u
+}
+
+// UpdateTools sets the "tools" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateTools() *AgentUpsert {
+	u.SetExcluded(agent.FieldTools)
+	return u
+}
+
+// ClearTools clears the value of the "tools" field.
+func (u *AgentUpsert) ClearTools() *AgentUpsert {
+	u.SetNull(agent.FieldTools)
 	return u
 }
 
@@ -570,6 +598,27 @@ func (u *AgentUpsertOne) SetConnectedTools(v []string) *AgentUpsertOne {
 func (u *AgentUpsertOne) UpdateConnectedTools() *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateConnectedTools()
+	})
+}
+
+// SetTools sets the "tools" field.
+func (u *AgentUpsertOne) SetTools(v []string) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetTools(v)
+	})
+}
+
+// UpdateTools sets the "tools" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateTools() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateTools()
+	})
+}
+
+// ClearTools clears the value of the "tools" field.
+func (u *AgentUpsertOne) ClearTools() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.ClearTools()
 	})
 }
 
@@ -903,6 +952,27 @@ func (u *AgentUpsertBulk) SetConnectedTools(v []string) *AgentUpsertBulk {
 func (u *AgentUpsertBulk) UpdateConnectedTools() *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateConnectedTools()
+	})
+}
+
+// SetTools sets the "tools" field.
+func (u *AgentUpsertBulk) SetTools(v []string) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetTools(v)
+	})
+}
+
+// UpdateTools sets the "tools" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateTools() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateTools()
+	})
+}
+
+// ClearTools clears the value of the "tools" field.
+func (u *AgentUpsertBulk) ClearTools() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.ClearTools()
 	})
 }
 

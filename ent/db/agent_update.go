@@ -105,6 +105,24 @@ func (_u *AgentUpdate) AppendConnectedTools(v []string) *AgentUpdate {
 	return _u
 }
 
+// SetTools sets the "tools" field.
+func (_u *AgentUpdate) SetTools(v []string) *AgentUpdate {
+	_u.mutation.SetTools(v)
+	return _u
+}
+
+// AppendTools appends value to the "tools" field.
+func (_u *AgentUpdate) AppendTools(v []string) *AgentUpdate {
+	_u.mutation.AppendTools(v)
+	return _u
+}
+
+// ClearTools clears the value of the "tools" field.
+func (_u *AgentUpdate) ClearTools() *AgentUpdate {
+	_u.mutation.ClearTools()
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *AgentUpdate) SetUpdatedAt(v time.Time) *AgentUpdate {
 	_u.mutation.SetUpdatedAt(v)
@@ -220,6 +238,17 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			sqljson.Append(u, agent.FieldConnectedTools, value)
 		})
 	}
+	if value, ok := _u.mutation.Tools(); ok {
+		_spec.SetField(agent.FieldTools, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedTools(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, agent.FieldTools, value)
+		})
+	}
+	if _u.mutation.ToolsCleared() {
+		_spec.ClearField(agent.FieldTools, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(agent.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -323,6 +352,24 @@ func (_u *AgentUpdateOne) SetConnectedTools(v []string) *AgentUpdateOne {
 // AppendConnectedTools appends value to the "connected_tools" field.
 func (_u *AgentUpdateOne) AppendConnectedTools(v []string) *AgentUpdateOne {
 	_u.mutation.AppendConnectedTools(v)
+	return _u
+}
+
+// SetTools sets the "tools" field.
+func (_u *AgentUpdateOne) SetTools(v []string) *AgentUpdateOne {
+	_u.mutation.SetTools(v)
+	return _u
+}
+
+// AppendTools appends value to the "tools" field.
+func (_u *AgentUpdateOne) AppendTools(v []string) *AgentUpdateOne {
+	_u.mutation.AppendTools(v)
+	return _u
+}
+
+// ClearTools clears the value of the "tools" field.
+func (_u *AgentUpdateOne) ClearTools() *AgentUpdateOne {
+	_u.mutation.ClearTools()
 	return _u
 }
 
@@ -470,6 +517,17 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, agent.FieldConnectedTools, value)
 		})
+	}
+	if value, ok := _u.mutation.Tools(); ok {
+		_spec.SetField(agent.FieldTools, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedTools(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, agent.FieldTools, value)
+		})
+	}
+	if _u.mutation.ToolsCleared() {
+		_spec.ClearField(agent.FieldTools, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(agent.FieldUpdatedAt, field.TypeTime, value)

@@ -59,6 +59,8 @@ type Call struct {
 	Stderr []byte `json:"stderr,omitempty"`
 	// Truncated holds the value of the "truncated" field.
 	Truncated bool `json:"truncated,omitempty"`
+	// names in its folder of outputs that were not kept, as JSON; null: none
+	Left *[]byte `json:"left,omitempty"`
 	// StdoutBytes holds the value of the "stdout_bytes" field.
 	StdoutBytes int64 `json:"stdout_bytes,omitempty"`
 	// StdoutSha256 holds the value of the "stdout_sha256" field.
@@ -133,7 +135,7 @@ func (*Call) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case call.FieldArguments, call.FieldInput, call.FieldText, call.FieldStdout, call.FieldStderr, call.FieldIsolation:
+		case call.FieldArguments, call.FieldInput, call.FieldText, call.FieldStdout, call.FieldStderr, call.FieldLeft, call.FieldIsolation:
 			values[i] = new([]byte)
 		case call.FieldTruncated:
 			values[i] = new(sql.NullBool)
@@ -290,6 +292,12 @@ func (_m *Call) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field truncated", values[i])
 			} else if value.Valid {
 				_m.Truncated = value.Bool
+			}
+		case call.FieldLeft:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field left", values[i])
+			} else if value != nil {
+				_m.Left = value
 			}
 		case call.FieldStdoutBytes:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -512,6 +520,11 @@ func (_m *Call) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("truncated=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Truncated))
+	builder.WriteString(", ")
+	if v := _m.Left; v != nil {
+		builder.WriteString("left=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("stdout_bytes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.StdoutBytes))

@@ -217,6 +217,12 @@ func (_c *CallCreate) SetNillableTruncated(v *bool) *CallCreate {
 	return _c
 }
 
+// SetLeft sets the "left" field.
+func (_c *CallCreate) SetLeft(v []byte) *CallCreate {
+	_c.mutation.SetLeft(v)
+	return _c
+}
+
 // SetStdoutBytes sets the "stdout_bytes" field.
 func (_c *CallCreate) SetStdoutBytes(v int64) *CallCreate {
 	_c.mutation.SetStdoutBytes(v)
@@ -737,6 +743,10 @@ func (_c *CallCreate) createSpec() (*Call, *sqlgraph.CreateSpec) {
 		_spec.SetField(call.FieldTruncated, field.TypeBool, value)
 		_node.Truncated = value
 	}
+	if value, ok := _c.mutation.Left(); ok {
+		_spec.SetField(call.FieldLeft, field.TypeBytes, value)
+		_node.Left = &value
+	}
 	if value, ok := _c.mutation.StdoutBytes(); ok {
 		_spec.SetField(call.FieldStdoutBytes, field.TypeInt64, value)
 		_node.StdoutBytes = value
@@ -1012,6 +1022,24 @@ func (u *CallUpsert) SetTruncated(v bool) *CallUpsert {
 // UpdateTruncated sets the "truncated" field to the value that was provided on create.
 func (u *CallUpsert) UpdateTruncated() *CallUpsert {
 	u.SetExcluded(call.FieldTruncated)
+	return u
+}
+
+// SetLeft sets the "left" field.
+func (u *CallUpsert) SetLeft(v []byte) *CallUpsert {
+	u.Set(call.FieldLeft, v)
+	return u
+}
+
+// UpdateLeft sets the "left" field to the value that was provided on create.
+func (u *CallUpsert) UpdateLeft() *CallUpsert {
+	u.SetExcluded(call.FieldLeft)
+	return u
+}
+
+// ClearLeft clears the value of the "left" field.
+func (u *CallUpsert) ClearLeft() *CallUpsert {
+	u.SetNull(call.FieldLeft)
 	return u
 }
 
@@ -1541,6 +1569,27 @@ func (u *CallUpsertOne) SetTruncated(v bool) *CallUpsertOne {
 func (u *CallUpsertOne) UpdateTruncated() *CallUpsertOne {
 	return u.Update(func(s *CallUpsert) {
 		s.UpdateTruncated()
+	})
+}
+
+// SetLeft sets the "left" field.
+func (u *CallUpsertOne) SetLeft(v []byte) *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.SetLeft(v)
+	})
+}
+
+// UpdateLeft sets the "left" field to the value that was provided on create.
+func (u *CallUpsertOne) UpdateLeft() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateLeft()
+	})
+}
+
+// ClearLeft clears the value of the "left" field.
+func (u *CallUpsertOne) ClearLeft() *CallUpsertOne {
+	return u.Update(func(s *CallUpsert) {
+		s.ClearLeft()
 	})
 }
 
@@ -2286,6 +2335,27 @@ func (u *CallUpsertBulk) SetTruncated(v bool) *CallUpsertBulk {
 func (u *CallUpsertBulk) UpdateTruncated() *CallUpsertBulk {
 	return u.Update(func(s *CallUpsert) {
 		s.UpdateTruncated()
+	})
+}
+
+// SetLeft sets the "left" field.
+func (u *CallUpsertBulk) SetLeft(v []byte) *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.SetLeft(v)
+	})
+}
+
+// UpdateLeft sets the "left" field to the value that was provided on create.
+func (u *CallUpsertBulk) UpdateLeft() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.UpdateLeft()
+	})
+}
+
+// ClearLeft clears the value of the "left" field.
+func (u *CallUpsertBulk) ClearLeft() *CallUpsertBulk {
+	return u.Update(func(s *CallUpsert) {
+		s.ClearLeft()
 	})
 }
 

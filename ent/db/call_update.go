@@ -156,6 +156,18 @@ func (_u *CallUpdate) SetNillableTruncated(v *bool) *CallUpdate {
 	return _u
 }
 
+// SetLeft sets the "left" field.
+func (_u *CallUpdate) SetLeft(v []byte) *CallUpdate {
+	_u.mutation.SetLeft(v)
+	return _u
+}
+
+// ClearLeft clears the value of the "left" field.
+func (_u *CallUpdate) ClearLeft() *CallUpdate {
+	_u.mutation.ClearLeft()
+	return _u
+}
+
 // SetStdoutBytes sets the "stdout_bytes" field.
 func (_u *CallUpdate) SetStdoutBytes(v int64) *CallUpdate {
 	_u.mutation.ResetStdoutBytes()
@@ -629,6 +641,12 @@ func (_u *CallUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Truncated(); ok {
 		_spec.SetField(call.FieldTruncated, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.Left(); ok {
+		_spec.SetField(call.FieldLeft, field.TypeBytes, value)
+	}
+	if _u.mutation.LeftCleared() {
+		_spec.ClearField(call.FieldLeft, field.TypeBytes)
+	}
 	if value, ok := _u.mutation.StdoutBytes(); ok {
 		_spec.SetField(call.FieldStdoutBytes, field.TypeInt64, value)
 	}
@@ -877,6 +895,18 @@ func (_u *CallUpdateOne) SetNillableTruncated(v *bool) *CallUpdateOne {
 	if v != nil {
 		_u.SetTruncated(*v)
 	}
+	return _u
+}
+
+// SetLeft sets the "left" field.
+func (_u *CallUpdateOne) SetLeft(v []byte) *CallUpdateOne {
+	_u.mutation.SetLeft(v)
+	return _u
+}
+
+// ClearLeft clears the value of the "left" field.
+func (_u *CallUpdateOne) ClearLeft() *CallUpdateOne {
+	_u.mutation.ClearLeft()
 	return _u
 }
 
@@ -1382,6 +1412,12 @@ func (_u *CallUpdateOne) sqlSave(ctx context.Context) (_node *Call, err error) {
 	}
 	if value, ok := _u.mutation.Truncated(); ok {
 		_spec.SetField(call.FieldTruncated, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Left(); ok {
+		_spec.SetField(call.FieldLeft, field.TypeBytes, value)
+	}
+	if _u.mutation.LeftCleared() {
+		_spec.ClearField(call.FieldLeft, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.StdoutBytes(); ok {
 		_spec.SetField(call.FieldStdoutBytes, field.TypeInt64, value)

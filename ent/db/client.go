@@ -16,10 +16,15 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
+	"github.com/scriptorium-dev/scriptorium/ent/db/approval"
+	"github.com/scriptorium-dev/scriptorium/ent/db/artifact"
+	"github.com/scriptorium-dev/scriptorium/ent/db/attachment"
 	"github.com/scriptorium-dev/scriptorium/ent/db/blob"
 	"github.com/scriptorium-dev/scriptorium/ent/db/blobpiece"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
+	"github.com/scriptorium-dev/scriptorium/ent/db/content"
+	"github.com/scriptorium-dev/scriptorium/ent/db/file"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
 	"github.com/scriptorium-dev/scriptorium/ent/db/home"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
@@ -27,10 +32,12 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
+	"github.com/scriptorium-dev/scriptorium/ent/db/scriptlabel"
 	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshot"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshotentry"
 	"github.com/scriptorium-dev/scriptorium/ent/db/version"
+	"github.com/scriptorium-dev/scriptorium/ent/db/versionfile"
 
 	stdsql "database/sql"
 )
@@ -42,6 +49,12 @@ type Client struct {
 	Schema *migrate.Schema
 	// Agent is the client for interacting with the Agent builders.
 	Agent *AgentClient
+	// Approval is the client for interacting with the Approval builders.
+	Approval *ApprovalClient
+	// Artifact is the client for interacting with the Artifact builders.
+	Artifact *ArtifactClient
+	// Attachment is the client for interacting with the Attachment builders.
+	Attachment *AttachmentClient
 	// Blob is the client for interacting with the Blob builders.
 	Blob *BlobClient
 	// BlobPiece is the client for interacting with the BlobPiece builders.
@@ -50,6 +63,10 @@ type Client struct {
 	Call *CallClient
 	// Change is the client for interacting with the Change builders.
 	Change *ChangeClient
+	// Content is the client for interacting with the Content builders.
+	Content *ContentClient
+	// File is the client for interacting with the File builders.
+	File *FileClient
 	// Generation is the client for interacting with the Generation builders.
 	Generation *GenerationClient
 	// Home is the client for interacting with the Home builders.
@@ -64,6 +81,8 @@ type Client struct {
 	Run *RunClient
 	// Script is the client for interacting with the Script builders.
 	Script *ScriptClient
+	// ScriptLabel is the client for interacting with the ScriptLabel builders.
+	ScriptLabel *ScriptLabelClient
 	// Secret is the client for interacting with the Secret builders.
 	Secret *SecretClient
 	// Snapshot is the client for interacting with the Snapshot builders.
@@ -72,6 +91,8 @@ type Client struct {
 	SnapshotEntry *SnapshotEntryClient
 	// Version is the client for interacting with the Version builders.
 	Version *VersionClient
+	// VersionFile is the client for interacting with the VersionFile builders.
+	VersionFile *VersionFileClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -84,10 +105,15 @@ func NewClient(opts ...Option) *Client {
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.Agent = NewAgentClient(c.config)
+	c.Approval = NewApprovalClient(c.config)
+	c.Artifact = NewArtifactClient(c.config)
+	c.Attachment = NewAttachmentClient(c.config)
 	c.Blob = NewBlobClient(c.config)
 	c.BlobPiece = NewBlobPieceClient(c.config)
 	c.Call = NewCallClient(c.config)
 	c.Change = NewChangeClient(c.config)
+	c.Content = NewContentClient(c.config)
+	c.File = NewFileClient(c.config)
 	c.Generation = NewGenerationClient(c.config)
 	c.Home = NewHomeClient(c.config)
 	c.Idempotency = NewIdempotencyClient(c.config)
@@ -95,10 +121,12 @@ func (c *Client) init() {
 	c.Organization = NewOrganizationClient(c.config)
 	c.Run = NewRunClient(c.config)
 	c.Script = NewScriptClient(c.config)
+	c.ScriptLabel = NewScriptLabelClient(c.config)
 	c.Secret = NewSecretClient(c.config)
 	c.Snapshot = NewSnapshotClient(c.config)
 	c.SnapshotEntry = NewSnapshotEntryClient(c.config)
 	c.Version = NewVersionClient(c.config)
+	c.VersionFile = NewVersionFileClient(c.config)
 }
 
 type (
@@ -192,10 +220,15 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ctx:           ctx,
 		config:        cfg,
 		Agent:         NewAgentClient(cfg),
+		Approval:      NewApprovalClient(cfg),
+		Artifact:      NewArtifactClient(cfg),
+		Attachment:    NewAttachmentClient(cfg),
 		Blob:          NewBlobClient(cfg),
 		BlobPiece:     NewBlobPieceClient(cfg),
 		Call:          NewCallClient(cfg),
 		Change:        NewChangeClient(cfg),
+		Content:       NewContentClient(cfg),
+		File:          NewFileClient(cfg),
 		Generation:    NewGenerationClient(cfg),
 		Home:          NewHomeClient(cfg),
 		Idempotency:   NewIdempotencyClient(cfg),
@@ -203,10 +236,12 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Organization:  NewOrganizationClient(cfg),
 		Run:           NewRunClient(cfg),
 		Script:        NewScriptClient(cfg),
+		ScriptLabel:   NewScriptLabelClient(cfg),
 		Secret:        NewSecretClient(cfg),
 		Snapshot:      NewSnapshotClient(cfg),
 		SnapshotEntry: NewSnapshotEntryClient(cfg),
 		Version:       NewVersionClient(cfg),
+		VersionFile:   NewVersionFileClient(cfg),
 	}, nil
 }
 
@@ -227,10 +262,15 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ctx:           ctx,
 		config:        cfg,
 		Agent:         NewAgentClient(cfg),
+		Approval:      NewApprovalClient(cfg),
+		Artifact:      NewArtifactClient(cfg),
+		Attachment:    NewAttachmentClient(cfg),
 		Blob:          NewBlobClient(cfg),
 		BlobPiece:     NewBlobPieceClient(cfg),
 		Call:          NewCallClient(cfg),
 		Change:        NewChangeClient(cfg),
+		Content:       NewContentClient(cfg),
+		File:          NewFileClient(cfg),
 		Generation:    NewGenerationClient(cfg),
 		Home:          NewHomeClient(cfg),
 		Idempotency:   NewIdempotencyClient(cfg),
@@ -238,10 +278,12 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Organization:  NewOrganizationClient(cfg),
 		Run:           NewRunClient(cfg),
 		Script:        NewScriptClient(cfg),
+		ScriptLabel:   NewScriptLabelClient(cfg),
 		Secret:        NewSecretClient(cfg),
 		Snapshot:      NewSnapshotClient(cfg),
 		SnapshotEntry: NewSnapshotEntryClient(cfg),
 		Version:       NewVersionClient(cfg),
+		VersionFile:   NewVersionFileClient(cfg),
 	}, nil
 }
 
@@ -271,9 +313,10 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Agent, c.Blob, c.BlobPiece, c.Call, c.Change, c.Generation, c.Home,
-		c.Idempotency, c.Key, c.Organization, c.Run, c.Script, c.Secret, c.Snapshot,
-		c.SnapshotEntry, c.Version,
+		c.Agent, c.Approval, c.Artifact, c.Attachment, c.Blob, c.BlobPiece, c.Call,
+		c.Change, c.Content, c.File, c.Generation, c.Home, c.Idempotency, c.Key,
+		c.Organization, c.Run, c.Script, c.ScriptLabel, c.Secret, c.Snapshot,
+		c.SnapshotEntry, c.Version, c.VersionFile,
 	} {
 		n.Use(hooks...)
 	}
@@ -283,9 +326,10 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Agent, c.Blob, c.BlobPiece, c.Call, c.Change, c.Generation, c.Home,
-		c.Idempotency, c.Key, c.Organization, c.Run, c.Script, c.Secret, c.Snapshot,
-		c.SnapshotEntry, c.Version,
+		c.Agent, c.Approval, c.Artifact, c.Attachment, c.Blob, c.BlobPiece, c.Call,
+		c.Change, c.Content, c.File, c.Generation, c.Home, c.Idempotency, c.Key,
+		c.Organization, c.Run, c.Script, c.ScriptLabel, c.Secret, c.Snapshot,
+		c.SnapshotEntry, c.Version, c.VersionFile,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -296,6 +340,12 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
 	case *AgentMutation:
 		return c.Agent.mutate(ctx, m)
+	case *ApprovalMutation:
+		return c.Approval.mutate(ctx, m)
+	case *ArtifactMutation:
+		return c.Artifact.mutate(ctx, m)
+	case *AttachmentMutation:
+		return c.Attachment.mutate(ctx, m)
 	case *BlobMutation:
 		return c.Blob.mutate(ctx, m)
 	case *BlobPieceMutation:
@@ -304,6 +354,10 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Call.mutate(ctx, m)
 	case *ChangeMutation:
 		return c.Change.mutate(ctx, m)
+	case *ContentMutation:
+		return c.Content.mutate(ctx, m)
+	case *FileMutation:
+		return c.File.mutate(ctx, m)
 	case *GenerationMutation:
 		return c.Generation.mutate(ctx, m)
 	case *HomeMutation:
@@ -318,6 +372,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Run.mutate(ctx, m)
 	case *ScriptMutation:
 		return c.Script.mutate(ctx, m)
+	case *ScriptLabelMutation:
+		return c.ScriptLabel.mutate(ctx, m)
 	case *SecretMutation:
 		return c.Secret.mutate(ctx, m)
 	case *SnapshotMutation:
@@ -326,6 +382,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SnapshotEntry.mutate(ctx, m)
 	case *VersionMutation:
 		return c.Version.mutate(ctx, m)
+	case *VersionFileMutation:
+		return c.VersionFile.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("db: unknown mutation type %T", m)
 	}
@@ -477,6 +535,469 @@ func (c *AgentClient) mutate(ctx context.Context, m *AgentMutation) (Value, erro
 		return (&AgentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("db: unknown Agent mutation op: %q", m.Op())
+	}
+}
+
+// ApprovalClient is a client for the Approval schema.
+type ApprovalClient struct {
+	config
+}
+
+// NewApprovalClient returns a client for the Approval from the given config.
+func NewApprovalClient(c config) *ApprovalClient {
+	return &ApprovalClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `approval.Hooks(f(g(h())))`.
+func (c *ApprovalClient) Use(hooks ...Hook) {
+	c.hooks.Approval = append(c.hooks.Approval, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `approval.Intercept(f(g(h())))`.
+func (c *ApprovalClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Approval = append(c.inters.Approval, interceptors...)
+}
+
+// Create returns a builder for creating a Approval entity.
+func (c *ApprovalClient) Create() *ApprovalCreate {
+	mutation := newApprovalMutation(c.config, OpCreate)
+	return &ApprovalCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Approval entities.
+func (c *ApprovalClient) CreateBulk(builders ...*ApprovalCreate) *ApprovalCreateBulk {
+	return &ApprovalCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ApprovalClient) MapCreateBulk(slice any, setFunc func(*ApprovalCreate, int)) *ApprovalCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ApprovalCreateBulk{err: fmt.Errorf("calling to ApprovalClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ApprovalCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ApprovalCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Approval.
+func (c *ApprovalClient) Update() *ApprovalUpdate {
+	mutation := newApprovalMutation(c.config, OpUpdate)
+	return &ApprovalUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ApprovalClient) UpdateOne(_m *Approval) *ApprovalUpdateOne {
+	mutation := newApprovalMutation(c.config, OpUpdateOne, withApproval(_m))
+	return &ApprovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ApprovalClient) UpdateOneID(id string) *ApprovalUpdateOne {
+	mutation := newApprovalMutation(c.config, OpUpdateOne, withApprovalID(id))
+	return &ApprovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Approval.
+func (c *ApprovalClient) Delete() *ApprovalDelete {
+	mutation := newApprovalMutation(c.config, OpDelete)
+	return &ApprovalDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ApprovalClient) DeleteOne(_m *Approval) *ApprovalDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ApprovalClient) DeleteOneID(id string) *ApprovalDeleteOne {
+	builder := c.Delete().Where(approval.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ApprovalDeleteOne{builder}
+}
+
+// Query returns a query builder for Approval.
+func (c *ApprovalClient) Query() *ApprovalQuery {
+	return &ApprovalQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeApproval},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Approval entity by its id.
+func (c *ApprovalClient) Get(ctx context.Context, id string) (*Approval, error) {
+	return c.Query().Where(approval.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ApprovalClient) GetX(ctx context.Context, id string) *Approval {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryOrganization queries the organization edge of a Approval.
+func (c *ApprovalClient) QueryOrganization(_m *Approval) *OrganizationQuery {
+	query := (&OrganizationClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(approval.Table, approval.FieldID, id),
+			sqlgraph.To(organization.Table, organization.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, approval.OrganizationTable, approval.OrganizationColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ApprovalClient) Hooks() []Hook {
+	return c.hooks.Approval
+}
+
+// Interceptors returns the client interceptors.
+func (c *ApprovalClient) Interceptors() []Interceptor {
+	return c.inters.Approval
+}
+
+func (c *ApprovalClient) mutate(ctx context.Context, m *ApprovalMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ApprovalCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ApprovalUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ApprovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ApprovalDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Approval mutation op: %q", m.Op())
+	}
+}
+
+// ArtifactClient is a client for the Artifact schema.
+type ArtifactClient struct {
+	config
+}
+
+// NewArtifactClient returns a client for the Artifact from the given config.
+func NewArtifactClient(c config) *ArtifactClient {
+	return &ArtifactClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `artifact.Hooks(f(g(h())))`.
+func (c *ArtifactClient) Use(hooks ...Hook) {
+	c.hooks.Artifact = append(c.hooks.Artifact, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `artifact.Intercept(f(g(h())))`.
+func (c *ArtifactClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Artifact = append(c.inters.Artifact, interceptors...)
+}
+
+// Create returns a builder for creating a Artifact entity.
+func (c *ArtifactClient) Create() *ArtifactCreate {
+	mutation := newArtifactMutation(c.config, OpCreate)
+	return &ArtifactCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Artifact entities.
+func (c *ArtifactClient) CreateBulk(builders ...*ArtifactCreate) *ArtifactCreateBulk {
+	return &ArtifactCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ArtifactClient) MapCreateBulk(slice any, setFunc func(*ArtifactCreate, int)) *ArtifactCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ArtifactCreateBulk{err: fmt.Errorf("calling to ArtifactClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ArtifactCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ArtifactCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Artifact.
+func (c *ArtifactClient) Update() *ArtifactUpdate {
+	mutation := newArtifactMutation(c.config, OpUpdate)
+	return &ArtifactUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ArtifactClient) UpdateOne(_m *Artifact) *ArtifactUpdateOne {
+	mutation := newArtifactMutation(c.config, OpUpdateOne, withArtifact(_m))
+	return &ArtifactUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ArtifactClient) UpdateOneID(id string) *ArtifactUpdateOne {
+	mutation := newArtifactMutation(c.config, OpUpdateOne, withArtifactID(id))
+	return &ArtifactUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Artifact.
+func (c *ArtifactClient) Delete() *ArtifactDelete {
+	mutation := newArtifactMutation(c.config, OpDelete)
+	return &ArtifactDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ArtifactClient) DeleteOne(_m *Artifact) *ArtifactDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ArtifactClient) DeleteOneID(id string) *ArtifactDeleteOne {
+	builder := c.Delete().Where(artifact.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ArtifactDeleteOne{builder}
+}
+
+// Query returns a query builder for Artifact.
+func (c *ArtifactClient) Query() *ArtifactQuery {
+	return &ArtifactQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeArtifact},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Artifact entity by its id.
+func (c *ArtifactClient) Get(ctx context.Context, id string) (*Artifact, error) {
+	return c.Query().Where(artifact.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ArtifactClient) GetX(ctx context.Context, id string) *Artifact {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryOrganization queries the organization edge of a Artifact.
+func (c *ArtifactClient) QueryOrganization(_m *Artifact) *OrganizationQuery {
+	query := (&OrganizationClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(artifact.Table, artifact.FieldID, id),
+			sqlgraph.To(organization.Table, organization.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, artifact.OrganizationTable, artifact.OrganizationColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryCall queries the call edge of a Artifact.
+func (c *ArtifactClient) QueryCall(_m *Artifact) *CallQuery {
+	query := (&CallClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(artifact.Table, artifact.FieldID, id),
+			sqlgraph.To(call.Table, call.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, artifact.CallTable, artifact.CallColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ArtifactClient) Hooks() []Hook {
+	return c.hooks.Artifact
+}
+
+// Interceptors returns the client interceptors.
+func (c *ArtifactClient) Interceptors() []Interceptor {
+	return c.inters.Artifact
+}
+
+func (c *ArtifactClient) mutate(ctx context.Context, m *ArtifactMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ArtifactCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ArtifactUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ArtifactUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ArtifactDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Artifact mutation op: %q", m.Op())
+	}
+}
+
+// AttachmentClient is a client for the Attachment schema.
+type AttachmentClient struct {
+	config
+}
+
+// NewAttachmentClient returns a client for the Attachment from the given config.
+func NewAttachmentClient(c config) *AttachmentClient {
+	return &AttachmentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `attachment.Hooks(f(g(h())))`.
+func (c *AttachmentClient) Use(hooks ...Hook) {
+	c.hooks.Attachment = append(c.hooks.Attachment, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `attachment.Intercept(f(g(h())))`.
+func (c *AttachmentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Attachment = append(c.inters.Attachment, interceptors...)
+}
+
+// Create returns a builder for creating a Attachment entity.
+func (c *AttachmentClient) Create() *AttachmentCreate {
+	mutation := newAttachmentMutation(c.config, OpCreate)
+	return &AttachmentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Attachment entities.
+func (c *AttachmentClient) CreateBulk(builders ...*AttachmentCreate) *AttachmentCreateBulk {
+	return &AttachmentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AttachmentClient) MapCreateBulk(slice any, setFunc func(*AttachmentCreate, int)) *AttachmentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AttachmentCreateBulk{err: fmt.Errorf("calling to AttachmentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AttachmentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AttachmentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Attachment.
+func (c *AttachmentClient) Update() *AttachmentUpdate {
+	mutation := newAttachmentMutation(c.config, OpUpdate)
+	return &AttachmentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AttachmentClient) UpdateOne(_m *Attachment) *AttachmentUpdateOne {
+	mutation := newAttachmentMutation(c.config, OpUpdateOne, withAttachment(_m))
+	return &AttachmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AttachmentClient) UpdateOneID(id int) *AttachmentUpdateOne {
+	mutation := newAttachmentMutation(c.config, OpUpdateOne, withAttachmentID(id))
+	return &AttachmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Attachment.
+func (c *AttachmentClient) Delete() *AttachmentDelete {
+	mutation := newAttachmentMutation(c.config, OpDelete)
+	return &AttachmentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AttachmentClient) DeleteOne(_m *Attachment) *AttachmentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AttachmentClient) DeleteOneID(id int) *AttachmentDeleteOne {
+	builder := c.Delete().Where(attachment.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AttachmentDeleteOne{builder}
+}
+
+// Query returns a query builder for Attachment.
+func (c *AttachmentClient) Query() *AttachmentQuery {
+	return &AttachmentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAttachment},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Attachment entity by its id.
+func (c *AttachmentClient) Get(ctx context.Context, id int) (*Attachment, error) {
+	return c.Query().Where(attachment.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AttachmentClient) GetX(ctx context.Context, id int) *Attachment {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryRun queries the run edge of a Attachment.
+func (c *AttachmentClient) QueryRun(_m *Attachment) *RunQuery {
+	query := (&RunClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(attachment.Table, attachment.FieldID, id),
+			sqlgraph.To(run.Table, run.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, attachment.RunTable, attachment.RunColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *AttachmentClient) Hooks() []Hook {
+	return c.hooks.Attachment
+}
+
+// Interceptors returns the client interceptors.
+func (c *AttachmentClient) Interceptors() []Interceptor {
+	return c.inters.Attachment
+}
+
+func (c *AttachmentClient) mutate(ctx context.Context, m *AttachmentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AttachmentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AttachmentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AttachmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AttachmentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Attachment mutation op: %q", m.Op())
 	}
 }
 
@@ -1073,6 +1594,288 @@ func (c *ChangeClient) mutate(ctx context.Context, m *ChangeMutation) (Value, er
 		return (&ChangeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("db: unknown Change mutation op: %q", m.Op())
+	}
+}
+
+// ContentClient is a client for the Content schema.
+type ContentClient struct {
+	config
+}
+
+// NewContentClient returns a client for the Content from the given config.
+func NewContentClient(c config) *ContentClient {
+	return &ContentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `content.Hooks(f(g(h())))`.
+func (c *ContentClient) Use(hooks ...Hook) {
+	c.hooks.Content = append(c.hooks.Content, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `content.Intercept(f(g(h())))`.
+func (c *ContentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Content = append(c.inters.Content, interceptors...)
+}
+
+// Create returns a builder for creating a Content entity.
+func (c *ContentClient) Create() *ContentCreate {
+	mutation := newContentMutation(c.config, OpCreate)
+	return &ContentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Content entities.
+func (c *ContentClient) CreateBulk(builders ...*ContentCreate) *ContentCreateBulk {
+	return &ContentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ContentClient) MapCreateBulk(slice any, setFunc func(*ContentCreate, int)) *ContentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ContentCreateBulk{err: fmt.Errorf("calling to ContentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ContentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ContentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Content.
+func (c *ContentClient) Update() *ContentUpdate {
+	mutation := newContentMutation(c.config, OpUpdate)
+	return &ContentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ContentClient) UpdateOne(_m *Content) *ContentUpdateOne {
+	mutation := newContentMutation(c.config, OpUpdateOne, withContent(_m))
+	return &ContentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ContentClient) UpdateOneID(id string) *ContentUpdateOne {
+	mutation := newContentMutation(c.config, OpUpdateOne, withContentID(id))
+	return &ContentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Content.
+func (c *ContentClient) Delete() *ContentDelete {
+	mutation := newContentMutation(c.config, OpDelete)
+	return &ContentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ContentClient) DeleteOne(_m *Content) *ContentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ContentClient) DeleteOneID(id string) *ContentDeleteOne {
+	builder := c.Delete().Where(content.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ContentDeleteOne{builder}
+}
+
+// Query returns a query builder for Content.
+func (c *ContentClient) Query() *ContentQuery {
+	return &ContentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeContent},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Content entity by its id.
+func (c *ContentClient) Get(ctx context.Context, id string) (*Content, error) {
+	return c.Query().Where(content.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ContentClient) GetX(ctx context.Context, id string) *Content {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ContentClient) Hooks() []Hook {
+	return c.hooks.Content
+}
+
+// Interceptors returns the client interceptors.
+func (c *ContentClient) Interceptors() []Interceptor {
+	return c.inters.Content
+}
+
+func (c *ContentClient) mutate(ctx context.Context, m *ContentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ContentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ContentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ContentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ContentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown Content mutation op: %q", m.Op())
+	}
+}
+
+// FileClient is a client for the File schema.
+type FileClient struct {
+	config
+}
+
+// NewFileClient returns a client for the File from the given config.
+func NewFileClient(c config) *FileClient {
+	return &FileClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `file.Hooks(f(g(h())))`.
+func (c *FileClient) Use(hooks ...Hook) {
+	c.hooks.File = append(c.hooks.File, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `file.Intercept(f(g(h())))`.
+func (c *FileClient) Intercept(interceptors ...Interceptor) {
+	c.inters.File = append(c.inters.File, interceptors...)
+}
+
+// Create returns a builder for creating a File entity.
+func (c *FileClient) Create() *FileCreate {
+	mutation := newFileMutation(c.config, OpCreate)
+	return &FileCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of File entities.
+func (c *FileClient) CreateBulk(builders ...*FileCreate) *FileCreateBulk {
+	return &FileCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *FileClient) MapCreateBulk(slice any, setFunc func(*FileCreate, int)) *FileCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &FileCreateBulk{err: fmt.Errorf("calling to FileClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*FileCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &FileCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for File.
+func (c *FileClient) Update() *FileUpdate {
+	mutation := newFileMutation(c.config, OpUpdate)
+	return &FileUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *FileClient) UpdateOne(_m *File) *FileUpdateOne {
+	mutation := newFileMutation(c.config, OpUpdateOne, withFile(_m))
+	return &FileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *FileClient) UpdateOneID(id string) *FileUpdateOne {
+	mutation := newFileMutation(c.config, OpUpdateOne, withFileID(id))
+	return &FileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for File.
+func (c *FileClient) Delete() *FileDelete {
+	mutation := newFileMutation(c.config, OpDelete)
+	return &FileDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *FileClient) DeleteOne(_m *File) *FileDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *FileClient) DeleteOneID(id string) *FileDeleteOne {
+	builder := c.Delete().Where(file.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &FileDeleteOne{builder}
+}
+
+// Query returns a query builder for File.
+func (c *FileClient) Query() *FileQuery {
+	return &FileQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeFile},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a File entity by its id.
+func (c *FileClient) Get(ctx context.Context, id string) (*File, error) {
+	return c.Query().Where(file.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *FileClient) GetX(ctx context.Context, id string) *File {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryOrganization queries the organization edge of a File.
+func (c *FileClient) QueryOrganization(_m *File) *OrganizationQuery {
+	query := (&OrganizationClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(file.Table, file.FieldID, id),
+			sqlgraph.To(organization.Table, organization.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, file.OrganizationTable, file.OrganizationColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *FileClient) Hooks() []Hook {
+	return c.hooks.File
+}
+
+// Interceptors returns the client interceptors.
+func (c *FileClient) Interceptors() []Interceptor {
+	return c.inters.File
+}
+
+func (c *FileClient) mutate(ctx context.Context, m *FileMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&FileCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&FileUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&FileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&FileDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown File mutation op: %q", m.Op())
 	}
 }
 
@@ -2135,6 +2938,155 @@ func (c *ScriptClient) mutate(ctx context.Context, m *ScriptMutation) (Value, er
 	}
 }
 
+// ScriptLabelClient is a client for the ScriptLabel schema.
+type ScriptLabelClient struct {
+	config
+}
+
+// NewScriptLabelClient returns a client for the ScriptLabel from the given config.
+func NewScriptLabelClient(c config) *ScriptLabelClient {
+	return &ScriptLabelClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `scriptlabel.Hooks(f(g(h())))`.
+func (c *ScriptLabelClient) Use(hooks ...Hook) {
+	c.hooks.ScriptLabel = append(c.hooks.ScriptLabel, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `scriptlabel.Intercept(f(g(h())))`.
+func (c *ScriptLabelClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ScriptLabel = append(c.inters.ScriptLabel, interceptors...)
+}
+
+// Create returns a builder for creating a ScriptLabel entity.
+func (c *ScriptLabelClient) Create() *ScriptLabelCreate {
+	mutation := newScriptLabelMutation(c.config, OpCreate)
+	return &ScriptLabelCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ScriptLabel entities.
+func (c *ScriptLabelClient) CreateBulk(builders ...*ScriptLabelCreate) *ScriptLabelCreateBulk {
+	return &ScriptLabelCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ScriptLabelClient) MapCreateBulk(slice any, setFunc func(*ScriptLabelCreate, int)) *ScriptLabelCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ScriptLabelCreateBulk{err: fmt.Errorf("calling to ScriptLabelClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ScriptLabelCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ScriptLabelCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ScriptLabel.
+func (c *ScriptLabelClient) Update() *ScriptLabelUpdate {
+	mutation := newScriptLabelMutation(c.config, OpUpdate)
+	return &ScriptLabelUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ScriptLabelClient) UpdateOne(_m *ScriptLabel) *ScriptLabelUpdateOne {
+	mutation := newScriptLabelMutation(c.config, OpUpdateOne, withScriptLabel(_m))
+	return &ScriptLabelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ScriptLabelClient) UpdateOneID(id int) *ScriptLabelUpdateOne {
+	mutation := newScriptLabelMutation(c.config, OpUpdateOne, withScriptLabelID(id))
+	return &ScriptLabelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ScriptLabel.
+func (c *ScriptLabelClient) Delete() *ScriptLabelDelete {
+	mutation := newScriptLabelMutation(c.config, OpDelete)
+	return &ScriptLabelDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ScriptLabelClient) DeleteOne(_m *ScriptLabel) *ScriptLabelDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ScriptLabelClient) DeleteOneID(id int) *ScriptLabelDeleteOne {
+	builder := c.Delete().Where(scriptlabel.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ScriptLabelDeleteOne{builder}
+}
+
+// Query returns a query builder for ScriptLabel.
+func (c *ScriptLabelClient) Query() *ScriptLabelQuery {
+	return &ScriptLabelQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeScriptLabel},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ScriptLabel entity by its id.
+func (c *ScriptLabelClient) Get(ctx context.Context, id int) (*ScriptLabel, error) {
+	return c.Query().Where(scriptlabel.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ScriptLabelClient) GetX(ctx context.Context, id int) *ScriptLabel {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryScript queries the script edge of a ScriptLabel.
+func (c *ScriptLabelClient) QueryScript(_m *ScriptLabel) *ScriptQuery {
+	query := (&ScriptClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(scriptlabel.Table, scriptlabel.FieldID, id),
+			sqlgraph.To(script.Table, script.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, scriptlabel.ScriptTable, scriptlabel.ScriptColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ScriptLabelClient) Hooks() []Hook {
+	return c.hooks.ScriptLabel
+}
+
+// Interceptors returns the client interceptors.
+func (c *ScriptLabelClient) Interceptors() []Interceptor {
+	return c.inters.ScriptLabel
+}
+
+func (c *ScriptLabelClient) mutate(ctx context.Context, m *ScriptLabelMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ScriptLabelCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ScriptLabelUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ScriptLabelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ScriptLabelDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown ScriptLabel mutation op: %q", m.Op())
+	}
+}
+
 // SecretClient is a client for the Secret schema.
 type SecretClient struct {
 	config
@@ -2811,16 +3763,167 @@ func (c *VersionClient) mutate(ctx context.Context, m *VersionMutation) (Value, 
 	}
 }
 
+// VersionFileClient is a client for the VersionFile schema.
+type VersionFileClient struct {
+	config
+}
+
+// NewVersionFileClient returns a client for the VersionFile from the given config.
+func NewVersionFileClient(c config) *VersionFileClient {
+	return &VersionFileClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `versionfile.Hooks(f(g(h())))`.
+func (c *VersionFileClient) Use(hooks ...Hook) {
+	c.hooks.VersionFile = append(c.hooks.VersionFile, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `versionfile.Intercept(f(g(h())))`.
+func (c *VersionFileClient) Intercept(interceptors ...Interceptor) {
+	c.inters.VersionFile = append(c.inters.VersionFile, interceptors...)
+}
+
+// Create returns a builder for creating a VersionFile entity.
+func (c *VersionFileClient) Create() *VersionFileCreate {
+	mutation := newVersionFileMutation(c.config, OpCreate)
+	return &VersionFileCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of VersionFile entities.
+func (c *VersionFileClient) CreateBulk(builders ...*VersionFileCreate) *VersionFileCreateBulk {
+	return &VersionFileCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *VersionFileClient) MapCreateBulk(slice any, setFunc func(*VersionFileCreate, int)) *VersionFileCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &VersionFileCreateBulk{err: fmt.Errorf("calling to VersionFileClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*VersionFileCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &VersionFileCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for VersionFile.
+func (c *VersionFileClient) Update() *VersionFileUpdate {
+	mutation := newVersionFileMutation(c.config, OpUpdate)
+	return &VersionFileUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *VersionFileClient) UpdateOne(_m *VersionFile) *VersionFileUpdateOne {
+	mutation := newVersionFileMutation(c.config, OpUpdateOne, withVersionFile(_m))
+	return &VersionFileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *VersionFileClient) UpdateOneID(id int) *VersionFileUpdateOne {
+	mutation := newVersionFileMutation(c.config, OpUpdateOne, withVersionFileID(id))
+	return &VersionFileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for VersionFile.
+func (c *VersionFileClient) Delete() *VersionFileDelete {
+	mutation := newVersionFileMutation(c.config, OpDelete)
+	return &VersionFileDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *VersionFileClient) DeleteOne(_m *VersionFile) *VersionFileDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *VersionFileClient) DeleteOneID(id int) *VersionFileDeleteOne {
+	builder := c.Delete().Where(versionfile.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &VersionFileDeleteOne{builder}
+}
+
+// Query returns a query builder for VersionFile.
+func (c *VersionFileClient) Query() *VersionFileQuery {
+	return &VersionFileQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeVersionFile},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a VersionFile entity by its id.
+func (c *VersionFileClient) Get(ctx context.Context, id int) (*VersionFile, error) {
+	return c.Query().Where(versionfile.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *VersionFileClient) GetX(ctx context.Context, id int) *VersionFile {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryVersion queries the version edge of a VersionFile.
+func (c *VersionFileClient) QueryVersion(_m *VersionFile) *VersionQuery {
+	query := (&VersionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(versionfile.Table, versionfile.FieldID, id),
+			sqlgraph.To(version.Table, version.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, versionfile.VersionTable, versionfile.VersionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *VersionFileClient) Hooks() []Hook {
+	return c.hooks.VersionFile
+}
+
+// Interceptors returns the client interceptors.
+func (c *VersionFileClient) Interceptors() []Interceptor {
+	return c.inters.VersionFile
+}
+
+func (c *VersionFileClient) mutate(ctx context.Context, m *VersionFileMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&VersionFileCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&VersionFileUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&VersionFileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&VersionFileDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown VersionFile mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Agent, Blob, BlobPiece, Call, Change, Generation, Home, Idempotency, Key,
-		Organization, Run, Script, Secret, Snapshot, SnapshotEntry, Version []ent.Hook
+		Agent, Approval, Artifact, Attachment, Blob, BlobPiece, Call, Change, Content,
+		File, Generation, Home, Idempotency, Key, Organization, Run, Script,
+		ScriptLabel, Secret, Snapshot, SnapshotEntry, Version, VersionFile []ent.Hook
 	}
 	inters struct {
-		Agent, Blob, BlobPiece, Call, Change, Generation, Home, Idempotency, Key,
-		Organization, Run, Script, Secret, Snapshot, SnapshotEntry,
-		Version []ent.Interceptor
+		Agent, Approval, Artifact, Attachment, Blob, BlobPiece, Call, Change, Content,
+		File, Generation, Home, Idempotency, Key, Organization, Run, Script,
+		ScriptLabel, Secret, Snapshot, SnapshotEntry, Version,
+		VersionFile []ent.Interceptor
 	}
 )
 

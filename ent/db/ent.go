@@ -13,10 +13,15 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
+	"github.com/scriptorium-dev/scriptorium/ent/db/approval"
+	"github.com/scriptorium-dev/scriptorium/ent/db/artifact"
+	"github.com/scriptorium-dev/scriptorium/ent/db/attachment"
 	"github.com/scriptorium-dev/scriptorium/ent/db/blob"
 	"github.com/scriptorium-dev/scriptorium/ent/db/blobpiece"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
+	"github.com/scriptorium-dev/scriptorium/ent/db/content"
+	"github.com/scriptorium-dev/scriptorium/ent/db/file"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
 	"github.com/scriptorium-dev/scriptorium/ent/db/home"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
@@ -24,10 +29,12 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
+	"github.com/scriptorium-dev/scriptorium/ent/db/scriptlabel"
 	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshot"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshotentry"
 	"github.com/scriptorium-dev/scriptorium/ent/db/version"
+	"github.com/scriptorium-dev/scriptorium/ent/db/versionfile"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -89,10 +96,15 @@ func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
 			agent.Table:         agent.ValidColumn,
+			approval.Table:      approval.ValidColumn,
+			artifact.Table:      artifact.ValidColumn,
+			attachment.Table:    attachment.ValidColumn,
 			blob.Table:          blob.ValidColumn,
 			blobpiece.Table:     blobpiece.ValidColumn,
 			call.Table:          call.ValidColumn,
 			change.Table:        change.ValidColumn,
+			content.Table:       content.ValidColumn,
+			file.Table:          file.ValidColumn,
 			generation.Table:    generation.ValidColumn,
 			home.Table:          home.ValidColumn,
 			idempotency.Table:   idempotency.ValidColumn,
@@ -100,10 +112,12 @@ func checkColumn(t, c string) error {
 			organization.Table:  organization.ValidColumn,
 			run.Table:           run.ValidColumn,
 			script.Table:        script.ValidColumn,
+			scriptlabel.Table:   scriptlabel.ValidColumn,
 			secret.Table:        secret.ValidColumn,
 			snapshot.Table:      snapshot.ValidColumn,
 			snapshotentry.Table: snapshotentry.ValidColumn,
 			version.Table:       version.ValidColumn,
+			versionfile.Table:   versionfile.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -31,6 +31,8 @@ type Key struct {
 	SecretSha256 []byte `json:"secret_sha256,omitempty"`
 	// Capabilities holds the value of the "capabilities" field.
 	Capabilities []string `json:"capabilities,omitempty"`
+	// rules over the names of tools, in order, as JSON; null: none
+	ToolRules *[]byte `json:"tool_rules,omitempty"`
 	// ExecTimeoutSeconds holds the value of the "exec_timeout_seconds" field.
 	ExecTimeoutSeconds *int `json:"exec_timeout_seconds,omitempty"`
 	// Operator holds the value of the "operator" field.
@@ -70,7 +72,7 @@ func (*Key) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case key.FieldSecretSha256, key.FieldCapabilities:
+		case key.FieldSecretSha256, key.FieldCapabilities, key.FieldToolRules:
 			values[i] = new([]byte)
 		case key.FieldOperator:
 			values[i] = new(sql.NullBool)
@@ -138,6 +140,12 @@ func (_m *Key) assignValues(columns []string, values []any) error {
 				if err := json.Unmarshal(*value, &_m.Capabilities); err != nil {
 					return fmt.Errorf("unmarshal field capabilities: %w", err)
 				}
+			}
+		case key.FieldToolRules:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field tool_rules", values[i])
+			} else if value != nil {
+				_m.ToolRules = value
 			}
 		case key.FieldExecTimeoutSeconds:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -224,6 +232,11 @@ func (_m *Key) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("capabilities=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Capabilities))
+	builder.WriteString(", ")
+	if v := _m.ToolRules; v != nil {
+		builder.WriteString("tool_rules=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	if v := _m.ExecTimeoutSeconds; v != nil {
 		builder.WriteString("exec_timeout_seconds=")

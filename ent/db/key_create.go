@@ -60,6 +60,12 @@ func (_c *KeyCreate) SetCapabilities(v []string) *KeyCreate {
 	return _c
 }
 
+// SetToolRules sets the "tool_rules" field.
+func (_c *KeyCreate) SetToolRules(v []byte) *KeyCreate {
+	_c.mutation.SetToolRules(v)
+	return _c
+}
+
 // SetExecTimeoutSeconds sets the "exec_timeout_seconds" field.
 func (_c *KeyCreate) SetExecTimeoutSeconds(v int) *KeyCreate {
 	_c.mutation.SetExecTimeoutSeconds(v)
@@ -264,6 +270,10 @@ func (_c *KeyCreate) createSpec() (*Key, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Capabilities(); ok {
 		_spec.SetField(key.FieldCapabilities, field.TypeJSON, value)
 		_node.Capabilities = value
+	}
+	if value, ok := _c.mutation.ToolRules(); ok {
+		_spec.SetField(key.FieldToolRules, field.TypeBytes, value)
+		_node.ToolRules = &value
 	}
 	if value, ok := _c.mutation.ExecTimeoutSeconds(); ok {
 		_spec.SetField(key.FieldExecTimeoutSeconds, field.TypeInt, value)
@@ -471,6 +481,9 @@ func (u *KeyUpsertOne) UpdateNewValues() *KeyUpsertOne {
 		}
 		if _, exists := u.create.mutation.SecretSha256(); exists {
 			s.SetIgnore(key.FieldSecretSha256)
+		}
+		if _, exists := u.create.mutation.ToolRules(); exists {
+			s.SetIgnore(key.FieldToolRules)
 		}
 		if _, exists := u.create.mutation.Operator(); exists {
 			s.SetIgnore(key.FieldOperator)
@@ -809,6 +822,9 @@ func (u *KeyUpsertBulk) UpdateNewValues() *KeyUpsertBulk {
 			}
 			if _, exists := b.mutation.SecretSha256(); exists {
 				s.SetIgnore(key.FieldSecretSha256)
+			}
+			if _, exists := b.mutation.ToolRules(); exists {
+				s.SetIgnore(key.FieldToolRules)
 			}
 			if _, exists := b.mutation.Operator(); exists {
 				s.SetIgnore(key.FieldOperator)

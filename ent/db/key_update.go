@@ -209,6 +209,9 @@ func (_u *KeyUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			sqljson.Append(u, key.FieldCapabilities, value)
 		})
 	}
+	if _u.mutation.ToolRulesCleared() {
+		_spec.ClearField(key.FieldToolRules, field.TypeBytes)
+	}
 	if value, ok := _u.mutation.ExecTimeoutSeconds(); ok {
 		_spec.SetField(key.FieldExecTimeoutSeconds, field.TypeInt, value)
 	}
@@ -460,6 +463,9 @@ func (_u *KeyUpdateOne) sqlSave(ctx context.Context) (_node *Key, err error) {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, key.FieldCapabilities, value)
 		})
+	}
+	if _u.mutation.ToolRulesCleared() {
+		_spec.ClearField(key.FieldToolRules, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.ExecTimeoutSeconds(); ok {
 		_spec.SetField(key.FieldExecTimeoutSeconds, field.TypeInt, value)

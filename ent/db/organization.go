@@ -21,6 +21,8 @@ type Organization struct {
 	Name string `json:"name,omitempty"`
 	// ParentID holds the value of the "parent_id" field.
 	ParentID *string `json:"parent_id,omitempty"`
+	// every new version of its scripts is a draft, whoever writes it
+	VersionsNeedApproval bool `json:"versions_need_approval,omitempty"`
 	// offset of the newest row of the change log; counted up under this row's lock
 	ChangeHead int64 `json:"change_head,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
@@ -33,6 +35,8 @@ func (*Organization) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case organization.FieldVersionsNeedApproval:
+			values[i] = new(sql.NullBool)
 		case organization.FieldChangeHead:
 			values[i] = new(sql.NullInt64)
 		case organization.FieldID, organization.FieldName, organization.FieldParentID:
@@ -72,6 +76,12 @@ func (_m *Organization) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.ParentID = new(string)
 				*_m.ParentID = value.String
+			}
+		case organization.FieldVersionsNeedApproval:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field versions_need_approval", values[i])
+			} else if value.Valid {
+				_m.VersionsNeedApproval = value.Bool
 			}
 		case organization.FieldChangeHead:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -128,6 +138,9 @@ func (_m *Organization) String() string {
 		builder.WriteString("parent_id=")
 		builder.WriteString(*v)
 	}
+	builder.WriteString(", ")
+	builder.WriteString("versions_need_approval=")
+	builder.WriteString(fmt.Sprintf("%v", _m.VersionsNeedApproval))
 	builder.WriteString(", ")
 	builder.WriteString("change_head=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ChangeHead))

@@ -43,6 +43,20 @@ func (_c *OrganizationCreate) SetNillableParentID(v *string) *OrganizationCreate
 	return _c
 }
 
+// SetVersionsNeedApproval sets the "versions_need_approval" field.
+func (_c *OrganizationCreate) SetVersionsNeedApproval(v bool) *OrganizationCreate {
+	_c.mutation.SetVersionsNeedApproval(v)
+	return _c
+}
+
+// SetNillableVersionsNeedApproval sets the "versions_need_approval" field if the given value is not nil.
+func (_c *OrganizationCreate) SetNillableVersionsNeedApproval(v *bool) *OrganizationCreate {
+	if v != nil {
+		_c.SetVersionsNeedApproval(*v)
+	}
+	return _c
+}
+
 // SetChangeHead sets the "change_head" field.
 func (_c *OrganizationCreate) SetChangeHead(v int64) *OrganizationCreate {
 	_c.mutation.SetChangeHead(v)
@@ -104,6 +118,10 @@ func (_c *OrganizationCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *OrganizationCreate) defaults() {
+	if _, ok := _c.mutation.VersionsNeedApproval(); !ok {
+		v := organization.DefaultVersionsNeedApproval
+		_c.mutation.SetVersionsNeedApproval(v)
+	}
 	if _, ok := _c.mutation.ChangeHead(); !ok {
 		v := organization.DefaultChangeHead
 		_c.mutation.SetChangeHead(v)
@@ -119,6 +137,9 @@ func (_c *OrganizationCreate) check() error {
 		if err := organization.ParentIDValidator(v); err != nil {
 			return &ValidationError{Name: "parent_id", err: fmt.Errorf(`db: validator failed for field "Organization.parent_id": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.VersionsNeedApproval(); !ok {
+		return &ValidationError{Name: "versions_need_approval", err: errors.New(`db: missing required field "Organization.versions_need_approval"`)}
 	}
 	if _, ok := _c.mutation.ChangeHead(); !ok {
 		return &ValidationError{Name: "change_head", err: errors.New(`db: missing required field "Organization.change_head"`)}
@@ -174,6 +195,10 @@ func (_c *OrganizationCreate) createSpec() (*Organization, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.ParentID(); ok {
 		_spec.SetField(organization.FieldParentID, field.TypeString, value)
 		_node.ParentID = &value
+	}
+	if value, ok := _c.mutation.VersionsNeedApproval(); ok {
+		_spec.SetField(organization.FieldVersionsNeedApproval, field.TypeBool, value)
+		_node.VersionsNeedApproval = value
 	}
 	if value, ok := _c.mutation.ChangeHead(); ok {
 		_spec.SetField(organization.FieldChangeHead, field.TypeInt64, value)
@@ -244,6 +269,18 @@ func (u *OrganizationUpsert) SetName(v string) *OrganizationUpsert {
 // UpdateName sets the "name" field to the value that was provided on create.
 func (u *OrganizationUpsert) UpdateName() *OrganizationUpsert {
 	u.SetExcluded(organization.FieldName)
+	return u
+}
+
+// SetVersionsNeedApproval sets the "versions_need_approval" field.
+func (u *OrganizationUpsert) SetVersionsNeedApproval(v bool) *OrganizationUpsert {
+	u.Set(organization.FieldVersionsNeedApproval, v)
+	return u
+}
+
+// UpdateVersionsNeedApproval sets the "versions_need_approval" field to the value that was provided on create.
+func (u *OrganizationUpsert) UpdateVersionsNeedApproval() *OrganizationUpsert {
+	u.SetExcluded(organization.FieldVersionsNeedApproval)
 	return u
 }
 
@@ -330,6 +367,20 @@ func (u *OrganizationUpsertOne) SetName(v string) *OrganizationUpsertOne {
 func (u *OrganizationUpsertOne) UpdateName() *OrganizationUpsertOne {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdateName()
+	})
+}
+
+// SetVersionsNeedApproval sets the "versions_need_approval" field.
+func (u *OrganizationUpsertOne) SetVersionsNeedApproval(v bool) *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetVersionsNeedApproval(v)
+	})
+}
+
+// UpdateVersionsNeedApproval sets the "versions_need_approval" field to the value that was provided on create.
+func (u *OrganizationUpsertOne) UpdateVersionsNeedApproval() *OrganizationUpsertOne {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateVersionsNeedApproval()
 	})
 }
 
@@ -586,6 +637,20 @@ func (u *OrganizationUpsertBulk) SetName(v string) *OrganizationUpsertBulk {
 func (u *OrganizationUpsertBulk) UpdateName() *OrganizationUpsertBulk {
 	return u.Update(func(s *OrganizationUpsert) {
 		s.UpdateName()
+	})
+}
+
+// SetVersionsNeedApproval sets the "versions_need_approval" field.
+func (u *OrganizationUpsertBulk) SetVersionsNeedApproval(v bool) *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.SetVersionsNeedApproval(v)
+	})
+}
+
+// UpdateVersionsNeedApproval sets the "versions_need_approval" field to the value that was provided on create.
+func (u *OrganizationUpsertBulk) UpdateVersionsNeedApproval() *OrganizationUpsertBulk {
+	return u.Update(func(s *OrganizationUpsert) {
+		s.UpdateVersionsNeedApproval()
 	})
 }
 

@@ -42,6 +42,20 @@ func (_u *OrganizationUpdate) SetNillableName(v *string) *OrganizationUpdate {
 	return _u
 }
 
+// SetVersionsNeedApproval sets the "versions_need_approval" field.
+func (_u *OrganizationUpdate) SetVersionsNeedApproval(v bool) *OrganizationUpdate {
+	_u.mutation.SetVersionsNeedApproval(v)
+	return _u
+}
+
+// SetNillableVersionsNeedApproval sets the "versions_need_approval" field if the given value is not nil.
+func (_u *OrganizationUpdate) SetNillableVersionsNeedApproval(v *bool) *OrganizationUpdate {
+	if v != nil {
+		_u.SetVersionsNeedApproval(*v)
+	}
+	return _u
+}
+
 // SetChangeHead sets the "change_head" field.
 func (_u *OrganizationUpdate) SetChangeHead(v int64) *OrganizationUpdate {
 	_u.mutation.ResetChangeHead()
@@ -116,6 +130,9 @@ func (_u *OrganizationUpdate) sqlSave(ctx context.Context) (_node int, err error
 	if _u.mutation.ParentIDCleared() {
 		_spec.ClearField(organization.FieldParentID, field.TypeString)
 	}
+	if value, ok := _u.mutation.VersionsNeedApproval(); ok {
+		_spec.SetField(organization.FieldVersionsNeedApproval, field.TypeBool, value)
+	}
 	if value, ok := _u.mutation.ChangeHead(); ok {
 		_spec.SetField(organization.FieldChangeHead, field.TypeInt64, value)
 	}
@@ -154,6 +171,20 @@ func (_u *OrganizationUpdateOne) SetName(v string) *OrganizationUpdateOne {
 func (_u *OrganizationUpdateOne) SetNillableName(v *string) *OrganizationUpdateOne {
 	if v != nil {
 		_u.SetName(*v)
+	}
+	return _u
+}
+
+// SetVersionsNeedApproval sets the "versions_need_approval" field.
+func (_u *OrganizationUpdateOne) SetVersionsNeedApproval(v bool) *OrganizationUpdateOne {
+	_u.mutation.SetVersionsNeedApproval(v)
+	return _u
+}
+
+// SetNillableVersionsNeedApproval sets the "versions_need_approval" field if the given value is not nil.
+func (_u *OrganizationUpdateOne) SetNillableVersionsNeedApproval(v *bool) *OrganizationUpdateOne {
+	if v != nil {
+		_u.SetVersionsNeedApproval(*v)
 	}
 	return _u
 }
@@ -261,6 +292,9 @@ func (_u *OrganizationUpdateOne) sqlSave(ctx context.Context) (_node *Organizati
 	}
 	if _u.mutation.ParentIDCleared() {
 		_spec.ClearField(organization.FieldParentID, field.TypeString)
+	}
+	if value, ok := _u.mutation.VersionsNeedApproval(); ok {
+		_spec.SetField(organization.FieldVersionsNeedApproval, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.ChangeHead(); ok {
 		_spec.SetField(organization.FieldChangeHead, field.TypeInt64, value)

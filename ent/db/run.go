@@ -31,6 +31,8 @@ type Run struct {
 	Status string `json:"status,omitempty"`
 	// Generation holds the value of the "generation" field.
 	Generation int `json:"generation,omitempty"`
+	// made for one call that asked for no run: the API does not show it
+	Direct bool `json:"direct,omitempty"`
 	// script tools are offered: the agent's switch when the run was created
 	Scripting bool `json:"scripting,omitempty"`
 	// a JSON object of strings
@@ -91,7 +93,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case run.FieldEnvironment, run.FieldTools:
 			values[i] = new([]byte)
-		case run.FieldScripting:
+		case run.FieldDirect, run.FieldScripting:
 			values[i] = new(sql.NullBool)
 		case run.FieldGeneration, run.FieldOwnerToken:
 			values[i] = new(sql.NullInt64)
@@ -156,6 +158,12 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field generation", values[i])
 			} else if value.Valid {
 				_m.Generation = int(value.Int64)
+			}
+		case run.FieldDirect:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field direct", values[i])
+			} else if value.Valid {
+				_m.Direct = value.Bool
 			}
 		case run.FieldScripting:
 			if value, ok := values[i].(*sql.NullBool); !ok {
@@ -266,6 +274,9 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("generation=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Generation))
+	builder.WriteString(", ")
+	builder.WriteString("direct=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Direct))
 	builder.WriteString(", ")
 	builder.WriteString("scripting=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Scripting))

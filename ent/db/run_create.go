@@ -77,6 +77,20 @@ func (_c *RunCreate) SetNillableGeneration(v *int) *RunCreate {
 	return _c
 }
 
+// SetDirect sets the "direct" field.
+func (_c *RunCreate) SetDirect(v bool) *RunCreate {
+	_c.mutation.SetDirect(v)
+	return _c
+}
+
+// SetNillableDirect sets the "direct" field if the given value is not nil.
+func (_c *RunCreate) SetNillableDirect(v *bool) *RunCreate {
+	if v != nil {
+		_c.SetDirect(*v)
+	}
+	return _c
+}
+
 // SetScripting sets the "scripting" field.
 func (_c *RunCreate) SetScripting(v bool) *RunCreate {
 	_c.mutation.SetScripting(v)
@@ -214,6 +228,10 @@ func (_c *RunCreate) defaults() {
 		v := run.DefaultGeneration
 		_c.mutation.SetGeneration(v)
 	}
+	if _, ok := _c.mutation.Direct(); !ok {
+		v := run.DefaultDirect
+		_c.mutation.SetDirect(v)
+	}
 	if _, ok := _c.mutation.Scripting(); !ok {
 		v := run.DefaultScripting
 		_c.mutation.SetScripting(v)
@@ -264,6 +282,9 @@ func (_c *RunCreate) check() error {
 	}
 	if _, ok := _c.mutation.Generation(); !ok {
 		return &ValidationError{Name: "generation", err: errors.New(`db: missing required field "Run.generation"`)}
+	}
+	if _, ok := _c.mutation.Direct(); !ok {
+		return &ValidationError{Name: "direct", err: errors.New(`db: missing required field "Run.direct"`)}
 	}
 	if _, ok := _c.mutation.Scripting(); !ok {
 		return &ValidationError{Name: "scripting", err: errors.New(`db: missing required field "Run.scripting"`)}
@@ -344,6 +365,10 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Generation(); ok {
 		_spec.SetField(run.FieldGeneration, field.TypeInt, value)
 		_node.Generation = value
+	}
+	if value, ok := _c.mutation.Direct(); ok {
+		_spec.SetField(run.FieldDirect, field.TypeBool, value)
+		_node.Direct = value
 	}
 	if value, ok := _c.mutation.Scripting(); ok {
 		_spec.SetField(run.FieldScripting, field.TypeBool, value)
@@ -583,6 +608,9 @@ func (u *RunUpsertOne) UpdateNewValues() *RunUpsertOne {
 		}
 		if _, exists := u.create.mutation.KeyID(); exists {
 			s.SetIgnore(run.FieldKeyID)
+		}
+		if _, exists := u.create.mutation.Direct(); exists {
+			s.SetIgnore(run.FieldDirect)
 		}
 		if _, exists := u.create.mutation.Scripting(); exists {
 			s.SetIgnore(run.FieldScripting)
@@ -930,6 +958,9 @@ func (u *RunUpsertBulk) UpdateNewValues() *RunUpsertBulk {
 			}
 			if _, exists := b.mutation.KeyID(); exists {
 				s.SetIgnore(run.FieldKeyID)
+			}
+			if _, exists := b.mutation.Direct(); exists {
+				s.SetIgnore(run.FieldDirect)
 			}
 			if _, exists := b.mutation.Scripting(); exists {
 				s.SetIgnore(run.FieldScripting)

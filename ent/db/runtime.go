@@ -4,10 +4,15 @@ package db
 
 import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/agent"
+	"github.com/scriptorium-dev/scriptorium/ent/db/approval"
+	"github.com/scriptorium-dev/scriptorium/ent/db/artifact"
+	"github.com/scriptorium-dev/scriptorium/ent/db/attachment"
 	"github.com/scriptorium-dev/scriptorium/ent/db/blob"
 	"github.com/scriptorium-dev/scriptorium/ent/db/blobpiece"
 	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/ent/db/change"
+	"github.com/scriptorium-dev/scriptorium/ent/db/content"
+	"github.com/scriptorium-dev/scriptorium/ent/db/file"
 	"github.com/scriptorium-dev/scriptorium/ent/db/generation"
 	"github.com/scriptorium-dev/scriptorium/ent/db/home"
 	"github.com/scriptorium-dev/scriptorium/ent/db/idempotency"
@@ -15,10 +20,12 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
+	"github.com/scriptorium-dev/scriptorium/ent/db/scriptlabel"
 	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshot"
 	"github.com/scriptorium-dev/scriptorium/ent/db/snapshotentry"
 	"github.com/scriptorium-dev/scriptorium/ent/db/version"
+	"github.com/scriptorium-dev/scriptorium/ent/db/versionfile"
 	"github.com/scriptorium-dev/scriptorium/ent/schema"
 )
 
@@ -51,6 +58,94 @@ func init() {
 	agentDescID := agentMixinFields0[0].Descriptor()
 	// agent.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	agent.IDValidator = agentDescID.Validators[0].(func(string) error)
+	approvalMixin := schema.Approval{}.Mixin()
+	approvalMixinFields0 := approvalMixin[0].Fields()
+	_ = approvalMixinFields0
+	approvalFields := schema.Approval{}.Fields()
+	_ = approvalFields
+	// approvalDescOrganizationID is the schema descriptor for organization_id field.
+	approvalDescOrganizationID := approvalMixinFields0[1].Descriptor()
+	// approval.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	approval.OrganizationIDValidator = approvalDescOrganizationID.Validators[0].(func(string) error)
+	// approvalDescVersionID is the schema descriptor for version_id field.
+	approvalDescVersionID := approvalFields[0].Descriptor()
+	// approval.VersionIDValidator is a validator for the "version_id" field. It is called by the builders before save.
+	approval.VersionIDValidator = approvalDescVersionID.Validators[0].(func(string) error)
+	// approvalDescDecision is the schema descriptor for decision field.
+	approvalDescDecision := approvalFields[1].Descriptor()
+	// approval.DecisionValidator is a validator for the "decision" field. It is called by the builders before save.
+	approval.DecisionValidator = approvalDescDecision.Validators[0].(func(string) error)
+	// approvalDescKeyID is the schema descriptor for key_id field.
+	approvalDescKeyID := approvalFields[3].Descriptor()
+	// approval.KeyIDValidator is a validator for the "key_id" field. It is called by the builders before save.
+	approval.KeyIDValidator = approvalDescKeyID.Validators[0].(func(string) error)
+	// approvalDescID is the schema descriptor for id field.
+	approvalDescID := approvalMixinFields0[0].Descriptor()
+	// approval.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	approval.IDValidator = approvalDescID.Validators[0].(func(string) error)
+	artifactMixin := schema.Artifact{}.Mixin()
+	artifactMixinFields0 := artifactMixin[0].Fields()
+	_ = artifactMixinFields0
+	artifactFields := schema.Artifact{}.Fields()
+	_ = artifactFields
+	// artifactDescOrganizationID is the schema descriptor for organization_id field.
+	artifactDescOrganizationID := artifactMixinFields0[1].Descriptor()
+	// artifact.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	artifact.OrganizationIDValidator = artifactDescOrganizationID.Validators[0].(func(string) error)
+	// artifactDescCallID is the schema descriptor for call_id field.
+	artifactDescCallID := artifactFields[0].Descriptor()
+	// artifact.CallIDValidator is a validator for the "call_id" field. It is called by the builders before save.
+	artifact.CallIDValidator = artifactDescCallID.Validators[0].(func(string) error)
+	// artifactDescPosition is the schema descriptor for position field.
+	artifactDescPosition := artifactFields[1].Descriptor()
+	// artifact.PositionValidator is a validator for the "position" field. It is called by the builders before save.
+	artifact.PositionValidator = artifactDescPosition.Validators[0].(func(int) error)
+	// artifactDescContentType is the schema descriptor for content_type field.
+	artifactDescContentType := artifactFields[3].Descriptor()
+	// artifact.ContentTypeValidator is a validator for the "content_type" field. It is called by the builders before save.
+	artifact.ContentTypeValidator = artifactDescContentType.Validators[0].(func(string) error)
+	// artifactDescSha256 is the schema descriptor for sha256 field.
+	artifactDescSha256 := artifactFields[4].Descriptor()
+	// artifact.Sha256Validator is a validator for the "sha256" field. It is called by the builders before save.
+	artifact.Sha256Validator = artifactDescSha256.Validators[0].(func(string) error)
+	// artifactDescSize is the schema descriptor for size field.
+	artifactDescSize := artifactFields[5].Descriptor()
+	// artifact.SizeValidator is a validator for the "size" field. It is called by the builders before save.
+	artifact.SizeValidator = artifactDescSize.Validators[0].(func(int64) error)
+	// artifactDescID is the schema descriptor for id field.
+	artifactDescID := artifactMixinFields0[0].Descriptor()
+	// artifact.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	artifact.IDValidator = artifactDescID.Validators[0].(func(string) error)
+	attachmentFields := schema.Attachment{}.Fields()
+	_ = attachmentFields
+	// attachmentDescOrganizationID is the schema descriptor for organization_id field.
+	attachmentDescOrganizationID := attachmentFields[0].Descriptor()
+	// attachment.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	attachment.OrganizationIDValidator = attachmentDescOrganizationID.Validators[0].(func(string) error)
+	// attachmentDescRunID is the schema descriptor for run_id field.
+	attachmentDescRunID := attachmentFields[1].Descriptor()
+	// attachment.RunIDValidator is a validator for the "run_id" field. It is called by the builders before save.
+	attachment.RunIDValidator = attachmentDescRunID.Validators[0].(func(string) error)
+	// attachmentDescPosition is the schema descriptor for position field.
+	attachmentDescPosition := attachmentFields[2].Descriptor()
+	// attachment.PositionValidator is a validator for the "position" field. It is called by the builders before save.
+	attachment.PositionValidator = attachmentDescPosition.Validators[0].(func(int) error)
+	// attachmentDescFileID is the schema descriptor for file_id field.
+	attachmentDescFileID := attachmentFields[3].Descriptor()
+	// attachment.FileIDValidator is a validator for the "file_id" field. It is called by the builders before save.
+	attachment.FileIDValidator = attachmentDescFileID.Validators[0].(func(string) error)
+	// attachmentDescContentType is the schema descriptor for content_type field.
+	attachmentDescContentType := attachmentFields[5].Descriptor()
+	// attachment.ContentTypeValidator is a validator for the "content_type" field. It is called by the builders before save.
+	attachment.ContentTypeValidator = attachmentDescContentType.Validators[0].(func(string) error)
+	// attachmentDescSha256 is the schema descriptor for sha256 field.
+	attachmentDescSha256 := attachmentFields[6].Descriptor()
+	// attachment.Sha256Validator is a validator for the "sha256" field. It is called by the builders before save.
+	attachment.Sha256Validator = attachmentDescSha256.Validators[0].(func(string) error)
+	// attachmentDescSize is the schema descriptor for size field.
+	attachmentDescSize := attachmentFields[7].Descriptor()
+	// attachment.SizeValidator is a validator for the "size" field. It is called by the builders before save.
+	attachment.SizeValidator = attachmentDescSize.Validators[0].(func(int64) error)
 	blobFields := schema.Blob{}.Fields()
 	_ = blobFields
 	// blobDescName is the schema descriptor for name field.
@@ -131,35 +226,35 @@ func init() {
 	// call.DefaultTruncated holds the default value on creation for the truncated field.
 	call.DefaultTruncated = callDescTruncated.Default.(bool)
 	// callDescStdoutBytes is the schema descriptor for stdout_bytes field.
-	callDescStdoutBytes := callFields[18].Descriptor()
+	callDescStdoutBytes := callFields[19].Descriptor()
 	// call.DefaultStdoutBytes holds the default value on creation for the stdout_bytes field.
 	call.DefaultStdoutBytes = callDescStdoutBytes.Default.(int64)
 	// callDescStdoutSha256 is the schema descriptor for stdout_sha256 field.
-	callDescStdoutSha256 := callFields[19].Descriptor()
+	callDescStdoutSha256 := callFields[20].Descriptor()
 	// call.StdoutSha256Validator is a validator for the "stdout_sha256" field. It is called by the builders before save.
 	call.StdoutSha256Validator = callDescStdoutSha256.Validators[0].(func(string) error)
 	// callDescStderrBytes is the schema descriptor for stderr_bytes field.
-	callDescStderrBytes := callFields[20].Descriptor()
+	callDescStderrBytes := callFields[21].Descriptor()
 	// call.DefaultStderrBytes holds the default value on creation for the stderr_bytes field.
 	call.DefaultStderrBytes = callDescStderrBytes.Default.(int64)
 	// callDescStderrSha256 is the schema descriptor for stderr_sha256 field.
-	callDescStderrSha256 := callFields[21].Descriptor()
+	callDescStderrSha256 := callFields[22].Descriptor()
 	// call.StderrSha256Validator is a validator for the "stderr_sha256" field. It is called by the builders before save.
 	call.StderrSha256Validator = callDescStderrSha256.Validators[0].(func(string) error)
 	// callDescDroppedBytes is the schema descriptor for dropped_bytes field.
-	callDescDroppedBytes := callFields[22].Descriptor()
+	callDescDroppedBytes := callFields[23].Descriptor()
 	// call.DefaultDroppedBytes holds the default value on creation for the dropped_bytes field.
 	call.DefaultDroppedBytes = callDescDroppedBytes.Default.(int64)
 	// callDescOutputChunks is the schema descriptor for output_chunks field.
-	callDescOutputChunks := callFields[23].Descriptor()
+	callDescOutputChunks := callFields[24].Descriptor()
 	// call.DefaultOutputChunks holds the default value on creation for the output_chunks field.
 	call.DefaultOutputChunks = callDescOutputChunks.Default.(int64)
 	// callDescOutputBlob is the schema descriptor for output_blob field.
-	callDescOutputBlob := callFields[24].Descriptor()
+	callDescOutputBlob := callFields[25].Descriptor()
 	// call.OutputBlobValidator is a validator for the "output_blob" field. It is called by the builders before save.
 	call.OutputBlobValidator = callDescOutputBlob.Validators[0].(func(string) error)
 	// callDescEndReason is the schema descriptor for end_reason field.
-	callDescEndReason := callFields[30].Descriptor()
+	callDescEndReason := callFields[31].Descriptor()
 	// call.EndReasonValidator is a validator for the "end_reason" field. It is called by the builders before save.
 	call.EndReasonValidator = callDescEndReason.Validators[0].(func(string) error)
 	// callDescID is the schema descriptor for id field.
@@ -207,6 +302,45 @@ func init() {
 	changeDescID := changeMixinFields0[0].Descriptor()
 	// change.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	change.IDValidator = changeDescID.Validators[0].(func(string) error)
+	contentFields := schema.Content{}.Fields()
+	_ = contentFields
+	// contentDescSize is the schema descriptor for size field.
+	contentDescSize := contentFields[1].Descriptor()
+	// content.SizeValidator is a validator for the "size" field. It is called by the builders before save.
+	content.SizeValidator = contentDescSize.Validators[0].(func(int64) error)
+	// contentDescID is the schema descriptor for id field.
+	contentDescID := contentFields[0].Descriptor()
+	// content.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	content.IDValidator = contentDescID.Validators[0].(func(string) error)
+	fileMixin := schema.File{}.Mixin()
+	fileMixinFields0 := fileMixin[0].Fields()
+	_ = fileMixinFields0
+	fileFields := schema.File{}.Fields()
+	_ = fileFields
+	// fileDescOrganizationID is the schema descriptor for organization_id field.
+	fileDescOrganizationID := fileMixinFields0[1].Descriptor()
+	// file.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	file.OrganizationIDValidator = fileDescOrganizationID.Validators[0].(func(string) error)
+	// fileDescKeyID is the schema descriptor for key_id field.
+	fileDescKeyID := fileFields[0].Descriptor()
+	// file.KeyIDValidator is a validator for the "key_id" field. It is called by the builders before save.
+	file.KeyIDValidator = fileDescKeyID.Validators[0].(func(string) error)
+	// fileDescContentType is the schema descriptor for content_type field.
+	fileDescContentType := fileFields[2].Descriptor()
+	// file.ContentTypeValidator is a validator for the "content_type" field. It is called by the builders before save.
+	file.ContentTypeValidator = fileDescContentType.Validators[0].(func(string) error)
+	// fileDescSha256 is the schema descriptor for sha256 field.
+	fileDescSha256 := fileFields[3].Descriptor()
+	// file.Sha256Validator is a validator for the "sha256" field. It is called by the builders before save.
+	file.Sha256Validator = fileDescSha256.Validators[0].(func(string) error)
+	// fileDescSize is the schema descriptor for size field.
+	fileDescSize := fileFields[4].Descriptor()
+	// file.SizeValidator is a validator for the "size" field. It is called by the builders before save.
+	file.SizeValidator = fileDescSize.Validators[0].(func(int64) error)
+	// fileDescID is the schema descriptor for id field.
+	fileDescID := fileMixinFields0[0].Descriptor()
+	// file.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	file.IDValidator = fileDescID.Validators[0].(func(string) error)
 	generationMixin := schema.Generation{}.Mixin()
 	generationMixinFields0 := generationMixin[0].Fields()
 	_ = generationMixinFields0
@@ -292,7 +426,7 @@ func init() {
 	// key.SecretSha256Validator is a validator for the "secret_sha256" field. It is called by the builders before save.
 	key.SecretSha256Validator = keyDescSecretSha256.Validators[0].(func([]byte) error)
 	// keyDescOperator is the schema descriptor for operator field.
-	keyDescOperator := keyFields[5].Descriptor()
+	keyDescOperator := keyFields[6].Descriptor()
 	// key.DefaultOperator holds the default value on creation for the operator field.
 	key.DefaultOperator = keyDescOperator.Default.(bool)
 	// keyDescID is the schema descriptor for id field.
@@ -305,8 +439,12 @@ func init() {
 	organizationDescParentID := organizationFields[2].Descriptor()
 	// organization.ParentIDValidator is a validator for the "parent_id" field. It is called by the builders before save.
 	organization.ParentIDValidator = organizationDescParentID.Validators[0].(func(string) error)
+	// organizationDescVersionsNeedApproval is the schema descriptor for versions_need_approval field.
+	organizationDescVersionsNeedApproval := organizationFields[3].Descriptor()
+	// organization.DefaultVersionsNeedApproval holds the default value on creation for the versions_need_approval field.
+	organization.DefaultVersionsNeedApproval = organizationDescVersionsNeedApproval.Default.(bool)
 	// organizationDescChangeHead is the schema descriptor for change_head field.
-	organizationDescChangeHead := organizationFields[3].Descriptor()
+	organizationDescChangeHead := organizationFields[4].Descriptor()
 	// organization.DefaultChangeHead holds the default value on creation for the change_head field.
 	organization.DefaultChangeHead = organizationDescChangeHead.Default.(int64)
 	// organizationDescID is the schema descriptor for id field.
@@ -338,18 +476,22 @@ func init() {
 	runDescGeneration := runFields[3].Descriptor()
 	// run.DefaultGeneration holds the default value on creation for the generation field.
 	run.DefaultGeneration = runDescGeneration.Default.(int)
+	// runDescDirect is the schema descriptor for direct field.
+	runDescDirect := runFields[4].Descriptor()
+	// run.DefaultDirect holds the default value on creation for the direct field.
+	run.DefaultDirect = runDescDirect.Default.(bool)
 	// runDescScripting is the schema descriptor for scripting field.
-	runDescScripting := runFields[4].Descriptor()
+	runDescScripting := runFields[5].Descriptor()
 	// run.DefaultScripting holds the default value on creation for the scripting field.
 	run.DefaultScripting = runDescScripting.Default.(bool)
 	// runDescOwner is the schema descriptor for owner field.
-	runDescOwner := runFields[7].Descriptor()
+	runDescOwner := runFields[8].Descriptor()
 	// run.DefaultOwner holds the default value on creation for the owner field.
 	run.DefaultOwner = runDescOwner.Default.(string)
 	// run.OwnerValidator is a validator for the "owner" field. It is called by the builders before save.
 	run.OwnerValidator = runDescOwner.Validators[0].(func(string) error)
 	// runDescOwnerToken is the schema descriptor for owner_token field.
-	runDescOwnerToken := runFields[8].Descriptor()
+	runDescOwnerToken := runFields[9].Descriptor()
 	// run.DefaultOwnerToken holds the default value on creation for the owner_token field.
 	run.DefaultOwnerToken = runDescOwnerToken.Default.(int64)
 	// runDescID is the schema descriptor for id field.
@@ -377,10 +519,28 @@ func init() {
 	scriptDescLatestVersionID := scriptFields[2].Descriptor()
 	// script.LatestVersionIDValidator is a validator for the "latest_version_id" field. It is called by the builders before save.
 	script.LatestVersionIDValidator = scriptDescLatestVersionID.Validators[0].(func(string) error)
+	// scriptDescPublished is the schema descriptor for published field.
+	scriptDescPublished := scriptFields[4].Descriptor()
+	// script.DefaultPublished holds the default value on creation for the published field.
+	script.DefaultPublished = scriptDescPublished.Default.(bool)
 	// scriptDescID is the schema descriptor for id field.
 	scriptDescID := scriptMixinFields0[0].Descriptor()
 	// script.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	script.IDValidator = scriptDescID.Validators[0].(func(string) error)
+	scriptlabelFields := schema.ScriptLabel{}.Fields()
+	_ = scriptlabelFields
+	// scriptlabelDescOrganizationID is the schema descriptor for organization_id field.
+	scriptlabelDescOrganizationID := scriptlabelFields[0].Descriptor()
+	// scriptlabel.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	scriptlabel.OrganizationIDValidator = scriptlabelDescOrganizationID.Validators[0].(func(string) error)
+	// scriptlabelDescScriptID is the schema descriptor for script_id field.
+	scriptlabelDescScriptID := scriptlabelFields[1].Descriptor()
+	// scriptlabel.ScriptIDValidator is a validator for the "script_id" field. It is called by the builders before save.
+	scriptlabel.ScriptIDValidator = scriptlabelDescScriptID.Validators[0].(func(string) error)
+	// scriptlabelDescPosition is the schema descriptor for position field.
+	scriptlabelDescPosition := scriptlabelFields[2].Descriptor()
+	// scriptlabel.PositionValidator is a validator for the "position" field. It is called by the builders before save.
+	scriptlabel.PositionValidator = scriptlabelDescPosition.Validators[0].(func(int) error)
 	secretFields := schema.Secret{}.Fields()
 	_ = secretFields
 	// secretDescOrganizationID is the schema descriptor for organization_id field.
@@ -452,23 +612,49 @@ func init() {
 	// version.ScriptIDValidator is a validator for the "script_id" field. It is called by the builders before save.
 	version.ScriptIDValidator = versionDescScriptID.Validators[0].(func(string) error)
 	// versionDescSourceHash is the schema descriptor for source_hash field.
-	versionDescSourceHash := versionFields[5].Descriptor()
+	versionDescSourceHash := versionFields[6].Descriptor()
 	// version.SourceHashValidator is a validator for the "source_hash" field. It is called by the builders before save.
 	version.SourceHashValidator = versionDescSourceHash.Validators[0].(func(string) error)
+	// versionDescBackground is the schema descriptor for background field.
+	versionDescBackground := versionFields[8].Descriptor()
+	// version.DefaultBackground holds the default value on creation for the background field.
+	version.DefaultBackground = versionDescBackground.Default.(bool)
 	// versionDescFreshInterpreter is the schema descriptor for fresh_interpreter field.
-	versionDescFreshInterpreter := versionFields[7].Descriptor()
+	versionDescFreshInterpreter := versionFields[13].Descriptor()
 	// version.DefaultFreshInterpreter holds the default value on creation for the fresh_interpreter field.
 	version.DefaultFreshInterpreter = versionDescFreshInterpreter.Default.(bool)
 	// versionDescAuthorKeyID is the schema descriptor for author_key_id field.
-	versionDescAuthorKeyID := versionFields[8].Descriptor()
+	versionDescAuthorKeyID := versionFields[14].Descriptor()
 	// version.AuthorKeyIDValidator is a validator for the "author_key_id" field. It is called by the builders before save.
 	version.AuthorKeyIDValidator = versionDescAuthorKeyID.Validators[0].(func(string) error)
 	// versionDescAuthorCallID is the schema descriptor for author_call_id field.
-	versionDescAuthorCallID := versionFields[9].Descriptor()
+	versionDescAuthorCallID := versionFields[15].Descriptor()
 	// version.AuthorCallIDValidator is a validator for the "author_call_id" field. It is called by the builders before save.
 	version.AuthorCallIDValidator = versionDescAuthorCallID.Validators[0].(func(string) error)
 	// versionDescID is the schema descriptor for id field.
 	versionDescID := versionMixinFields0[0].Descriptor()
 	// version.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	version.IDValidator = versionDescID.Validators[0].(func(string) error)
+	versionfileFields := schema.VersionFile{}.Fields()
+	_ = versionfileFields
+	// versionfileDescOrganizationID is the schema descriptor for organization_id field.
+	versionfileDescOrganizationID := versionfileFields[0].Descriptor()
+	// versionfile.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	versionfile.OrganizationIDValidator = versionfileDescOrganizationID.Validators[0].(func(string) error)
+	// versionfileDescVersionID is the schema descriptor for version_id field.
+	versionfileDescVersionID := versionfileFields[1].Descriptor()
+	// versionfile.VersionIDValidator is a validator for the "version_id" field. It is called by the builders before save.
+	versionfile.VersionIDValidator = versionfileDescVersionID.Validators[0].(func(string) error)
+	// versionfileDescPath is the schema descriptor for path field.
+	versionfileDescPath := versionfileFields[2].Descriptor()
+	// versionfile.PathValidator is a validator for the "path" field. It is called by the builders before save.
+	versionfile.PathValidator = versionfileDescPath.Validators[0].(func(string) error)
+	// versionfileDescSha256 is the schema descriptor for sha256 field.
+	versionfileDescSha256 := versionfileFields[3].Descriptor()
+	// versionfile.Sha256Validator is a validator for the "sha256" field. It is called by the builders before save.
+	versionfile.Sha256Validator = versionfileDescSha256.Validators[0].(func(string) error)
+	// versionfileDescSize is the schema descriptor for size field.
+	versionfileDescSize := versionfileFields[4].Descriptor()
+	// versionfile.SizeValidator is a validator for the "size" field. It is called by the builders before save.
+	versionfile.SizeValidator = versionfileDescSize.Validators[0].(func(int64) error)
 }

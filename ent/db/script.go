@@ -23,15 +23,19 @@ type Script struct {
 	OrganizationID string `json:"organization_id,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
-	// AgentID holds the value of the "agent_id" field.
-	AgentID string `json:"agent_id,omitempty"`
+	// null: the organization's own, a package of files
+	AgentID *string `json:"agent_id,omitempty"`
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
-	// the newest version; written in the transaction that writes the version
+	// the newest published version, the newest draft where none is; written in the transaction that writes or publishes it
 	LatestVersionID string `json:"latest_version_id,omitempty"`
-	// its number: the next one is one more
+	// the highest number that a version has, drafts among them: the next one is one more
 	LatestNumber int `json:"latest_number,omitempty"`
-	// UpdatedAt holds the value of the "updated_at" field.
+	// a version is published; where none is, only keys with MANAGEMENT see the script
+	Published bool `json:"published,omitempty"`
+	// a JSON value; null: {}
+	Metadata *[]byte `json:"metadata,omitempty"`
+	// when its latest version was published or its labels changed: a draft leaves it as it is
 	UpdatedAt time.Time `json:"updated_at,omitempty"`
 	// DeletedAt holds the value of the "deleted_at" field.
 	DeletedAt *time.Time `json:"deleted_at,omitempty"`
@@ -79,6 +83,10 @@ func (*Script) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case script.FieldMetadata:
+			values[i] = new([]byte)
+		case script.FieldPublished:
+			values[i] = new(sql.NullBool)
 		case script.FieldLatestNumber:
 			values[i] = new(sql.NullInt64)
 		case script.FieldID, script.FieldOrganizationID, script.FieldAgentID, script.FieldName, script.FieldLatestVersionID:
@@ -122,7 +130,8 @@ func (_m *Script) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field agent_id", values[i])
 			} else if value.Valid {
-				_m.AgentID = value.String
+				_m.AgentID = new(string)
+				*_m.AgentID = value.String
 			}
 		case script.FieldName:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -141,6 +150,18 @@ func (_m *Script) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field latest_number", values[i])
 			} else if value.Valid {
 				_m.LatestNumber = int(value.Int64)
+			}
+		case script.FieldPublished:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field published", values[i])
+			} else if value.Valid {
+				_m.Published = value.Bool
+			}
+		case script.FieldMetadata:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field metadata", values[i])
+			} else if value != nil {
+				_m.Metadata = value
 			}
 		case script.FieldUpdatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -207,8 +228,10 @@ func (_m *Script) String() string {
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")
-	builder.WriteString("agent_id=")
-	builder.WriteString(_m.AgentID)
+	if v := _m.AgentID; v != nil {
+		builder.WriteString("agent_id=")
+		builder.WriteString(*v)
+	}
 	builder.WriteString(", ")
 	builder.WriteString("name=")
 	builder.WriteString(_m.Name)
@@ -218,6 +241,14 @@ func (_m *Script) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("latest_number=")
 	builder.WriteString(fmt.Sprintf("%v", _m.LatestNumber))
+	builder.WriteString(", ")
+	builder.WriteString("published=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Published))
+	builder.WriteString(", ")
+	if v := _m.Metadata; v != nil {
+		builder.WriteString("metadata=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("updated_at=")
 	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))

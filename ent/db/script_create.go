@@ -43,6 +43,14 @@ func (_c *ScriptCreate) SetAgentID(v string) *ScriptCreate {
 	return _c
 }
 
+// SetNillableAgentID sets the "agent_id" field if the given value is not nil.
+func (_c *ScriptCreate) SetNillableAgentID(v *string) *ScriptCreate {
+	if v != nil {
+		_c.SetAgentID(*v)
+	}
+	return _c
+}
+
 // SetName sets the "name" field.
 func (_c *ScriptCreate) SetName(v string) *ScriptCreate {
 	_c.mutation.SetName(v)
@@ -58,6 +66,26 @@ func (_c *ScriptCreate) SetLatestVersionID(v string) *ScriptCreate {
 // SetLatestNumber sets the "latest_number" field.
 func (_c *ScriptCreate) SetLatestNumber(v int) *ScriptCreate {
 	_c.mutation.SetLatestNumber(v)
+	return _c
+}
+
+// SetPublished sets the "published" field.
+func (_c *ScriptCreate) SetPublished(v bool) *ScriptCreate {
+	_c.mutation.SetPublished(v)
+	return _c
+}
+
+// SetNillablePublished sets the "published" field if the given value is not nil.
+func (_c *ScriptCreate) SetNillablePublished(v *bool) *ScriptCreate {
+	if v != nil {
+		_c.SetPublished(*v)
+	}
+	return _c
+}
+
+// SetMetadata sets the "metadata" field.
+func (_c *ScriptCreate) SetMetadata(v []byte) *ScriptCreate {
+	_c.mutation.SetMetadata(v)
 	return _c
 }
 
@@ -104,6 +132,7 @@ func (_c *ScriptCreate) Mutation() *ScriptMutation {
 
 // Save creates the Script in the database.
 func (_c *ScriptCreate) Save(ctx context.Context) (*Script, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -129,6 +158,14 @@ func (_c *ScriptCreate) ExecX(ctx context.Context) {
 	}
 }
 
+// defaults sets the default values of the builder before save.
+func (_c *ScriptCreate) defaults() {
+	if _, ok := _c.mutation.Published(); !ok {
+		v := script.DefaultPublished
+		_c.mutation.SetPublished(v)
+	}
+}
+
 // check runs all checks and user-defined validators on the builder.
 func (_c *ScriptCreate) check() error {
 	if _, ok := _c.mutation.OrganizationID(); !ok {
@@ -141,9 +178,6 @@ func (_c *ScriptCreate) check() error {
 	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
 		return &ValidationError{Name: "created_at", err: errors.New(`db: missing required field "Script.created_at"`)}
-	}
-	if _, ok := _c.mutation.AgentID(); !ok {
-		return &ValidationError{Name: "agent_id", err: errors.New(`db: missing required field "Script.agent_id"`)}
 	}
 	if v, ok := _c.mutation.AgentID(); ok {
 		if err := script.AgentIDValidator(v); err != nil {
@@ -169,6 +203,9 @@ func (_c *ScriptCreate) check() error {
 	if _, ok := _c.mutation.LatestNumber(); !ok {
 		return &ValidationError{Name: "latest_number", err: errors.New(`db: missing required field "Script.latest_number"`)}
 	}
+	if _, ok := _c.mutation.Published(); !ok {
+		return &ValidationError{Name: "published", err: errors.New(`db: missing required field "Script.published"`)}
+	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`db: missing required field "Script.updated_at"`)}
 	}
@@ -179,9 +216,6 @@ func (_c *ScriptCreate) check() error {
 	}
 	if len(_c.mutation.OrganizationIDs()) == 0 {
 		return &ValidationError{Name: "organization", err: errors.New(`db: missing required edge "Script.organization"`)}
-	}
-	if len(_c.mutation.AgentIDs()) == 0 {
-		return &ValidationError{Name: "agent", err: errors.New(`db: missing required edge "Script.agent"`)}
 	}
 	return nil
 }
@@ -235,6 +269,14 @@ func (_c *ScriptCreate) createSpec() (*Script, *sqlgraph.CreateSpec) {
 		_spec.SetField(script.FieldLatestNumber, field.TypeInt, value)
 		_node.LatestNumber = value
 	}
+	if value, ok := _c.mutation.Published(); ok {
+		_spec.SetField(script.FieldPublished, field.TypeBool, value)
+		_node.Published = value
+	}
+	if value, ok := _c.mutation.Metadata(); ok {
+		_spec.SetField(script.FieldMetadata, field.TypeBytes, value)
+		_node.Metadata = &value
+	}
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(script.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
@@ -274,7 +316,7 @@ func (_c *ScriptCreate) createSpec() (*Script, *sqlgraph.CreateSpec) {
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
-		_node.AgentID = nodes[0]
+		_node.AgentID = &nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
@@ -356,6 +398,36 @@ func (u *ScriptUpsert) UpdateLatestNumber() *ScriptUpsert {
 // AddLatestNumber adds v to the "latest_number" field.
 func (u *ScriptUpsert) AddLatestNumber(v int) *ScriptUpsert {
 	u.Add(script.FieldLatestNumber, v)
+	return u
+}
+
+// SetPublished sets the "published" field.
+func (u *ScriptUpsert) SetPublished(v bool) *ScriptUpsert {
+	u.Set(script.FieldPublished, v)
+	return u
+}
+
+// UpdatePublished sets the "published" field to the value that was provided on create.
+func (u *ScriptUpsert) UpdatePublished() *ScriptUpsert {
+	u.SetExcluded(script.FieldPublished)
+	return u
+}
+
+// SetMetadata sets the "metadata" field.
+func (u *ScriptUpsert) SetMetadata(v []byte) *ScriptUpsert {
+	u.Set(script.FieldMetadata, v)
+	return u
+}
+
+// UpdateMetadata sets the "metadata" field to the value that was provided on create.
+func (u *ScriptUpsert) UpdateMetadata() *ScriptUpsert {
+	u.SetExcluded(script.FieldMetadata)
+	return u
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (u *ScriptUpsert) ClearMetadata() *ScriptUpsert {
+	u.SetNull(script.FieldMetadata)
 	return u
 }
 
@@ -484,6 +556,41 @@ func (u *ScriptUpsertOne) UpdateLatestNumber() *ScriptUpsertOne {
 	})
 }
 
+// SetPublished sets the "published" field.
+func (u *ScriptUpsertOne) SetPublished(v bool) *ScriptUpsertOne {
+	return u.Update(func(s *ScriptUpsert) {
+		s.SetPublished(v)
+	})
+}
+
+// UpdatePublished sets the "published" field to the value that was provided on create.
+func (u *ScriptUpsertOne) UpdatePublished() *ScriptUpsertOne {
+	return u.Update(func(s *ScriptUpsert) {
+		s.UpdatePublished()
+	})
+}
+
+// SetMetadata sets the "metadata" field.
+func (u *ScriptUpsertOne) SetMetadata(v []byte) *ScriptUpsertOne {
+	return u.Update(func(s *ScriptUpsert) {
+		s.SetMetadata(v)
+	})
+}
+
+// UpdateMetadata sets the "metadata" field to the value that was provided on create.
+func (u *ScriptUpsertOne) UpdateMetadata() *ScriptUpsertOne {
+	return u.Update(func(s *ScriptUpsert) {
+		s.UpdateMetadata()
+	})
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (u *ScriptUpsertOne) ClearMetadata() *ScriptUpsertOne {
+	return u.Update(func(s *ScriptUpsert) {
+		s.ClearMetadata()
+	})
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (u *ScriptUpsertOne) SetUpdatedAt(v time.Time) *ScriptUpsertOne {
 	return u.Update(func(s *ScriptUpsert) {
@@ -576,6 +683,7 @@ func (_c *ScriptCreateBulk) Save(ctx context.Context) ([]*Script, error) {
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*ScriptMutation)
 				if !ok {
@@ -777,6 +885,41 @@ func (u *ScriptUpsertBulk) AddLatestNumber(v int) *ScriptUpsertBulk {
 func (u *ScriptUpsertBulk) UpdateLatestNumber() *ScriptUpsertBulk {
 	return u.Update(func(s *ScriptUpsert) {
 		s.UpdateLatestNumber()
+	})
+}
+
+// SetPublished sets the "published" field.
+func (u *ScriptUpsertBulk) SetPublished(v bool) *ScriptUpsertBulk {
+	return u.Update(func(s *ScriptUpsert) {
+		s.SetPublished(v)
+	})
+}
+
+// UpdatePublished sets the "published" field to the value that was provided on create.
+func (u *ScriptUpsertBulk) UpdatePublished() *ScriptUpsertBulk {
+	return u.Update(func(s *ScriptUpsert) {
+		s.UpdatePublished()
+	})
+}
+
+// SetMetadata sets the "metadata" field.
+func (u *ScriptUpsertBulk) SetMetadata(v []byte) *ScriptUpsertBulk {
+	return u.Update(func(s *ScriptUpsert) {
+		s.SetMetadata(v)
+	})
+}
+
+// UpdateMetadata sets the "metadata" field to the value that was provided on create.
+func (u *ScriptUpsertBulk) UpdateMetadata() *ScriptUpsertBulk {
+	return u.Update(func(s *ScriptUpsert) {
+		s.UpdateMetadata()
+	})
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (u *ScriptUpsertBulk) ClearMetadata() *ScriptUpsertBulk {
+	return u.Update(func(s *ScriptUpsert) {
+		s.ClearMetadata()
 	})
 }
 

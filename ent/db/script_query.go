@@ -483,7 +483,10 @@ func (_q *ScriptQuery) loadAgent(ctx context.Context, query *AgentQuery, nodes [
 	ids := make([]string, 0, len(nodes))
 	nodeids := make(map[string][]*Script)
 	for i := range nodes {
-		fk := nodes[i].AgentID
+		if nodes[i].AgentID == nil {
+			continue
+		}
+		fk := *nodes[i].AgentID
 		if _, ok := nodeids[fk]; !ok {
 			ids = append(ids, fk)
 		}

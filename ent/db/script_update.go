@@ -64,6 +64,32 @@ func (_u *ScriptUpdate) AddLatestNumber(v int) *ScriptUpdate {
 	return _u
 }
 
+// SetPublished sets the "published" field.
+func (_u *ScriptUpdate) SetPublished(v bool) *ScriptUpdate {
+	_u.mutation.SetPublished(v)
+	return _u
+}
+
+// SetNillablePublished sets the "published" field if the given value is not nil.
+func (_u *ScriptUpdate) SetNillablePublished(v *bool) *ScriptUpdate {
+	if v != nil {
+		_u.SetPublished(*v)
+	}
+	return _u
+}
+
+// SetMetadata sets the "metadata" field.
+func (_u *ScriptUpdate) SetMetadata(v []byte) *ScriptUpdate {
+	_u.mutation.SetMetadata(v)
+	return _u
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (_u *ScriptUpdate) ClearMetadata() *ScriptUpdate {
+	_u.mutation.ClearMetadata()
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *ScriptUpdate) SetUpdatedAt(v time.Time) *ScriptUpdate {
 	_u.mutation.SetUpdatedAt(v)
@@ -140,9 +166,6 @@ func (_u *ScriptUpdate) check() error {
 	if _u.mutation.OrganizationCleared() && len(_u.mutation.OrganizationIDs()) > 0 {
 		return errors.New(`db: clearing a required unique edge "Script.organization"`)
 	}
-	if _u.mutation.AgentCleared() && len(_u.mutation.AgentIDs()) > 0 {
-		return errors.New(`db: clearing a required unique edge "Script.agent"`)
-	}
 	return nil
 }
 
@@ -172,6 +195,15 @@ func (_u *ScriptUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedLatestNumber(); ok {
 		_spec.AddField(script.FieldLatestNumber, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Published(); ok {
+		_spec.SetField(script.FieldPublished, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Metadata(); ok {
+		_spec.SetField(script.FieldMetadata, field.TypeBytes, value)
+	}
+	if _u.mutation.MetadataCleared() {
+		_spec.ClearField(script.FieldMetadata, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(script.FieldUpdatedAt, field.TypeTime, value)
@@ -236,6 +268,32 @@ func (_u *ScriptUpdateOne) SetNillableLatestNumber(v *int) *ScriptUpdateOne {
 // AddLatestNumber adds value to the "latest_number" field.
 func (_u *ScriptUpdateOne) AddLatestNumber(v int) *ScriptUpdateOne {
 	_u.mutation.AddLatestNumber(v)
+	return _u
+}
+
+// SetPublished sets the "published" field.
+func (_u *ScriptUpdateOne) SetPublished(v bool) *ScriptUpdateOne {
+	_u.mutation.SetPublished(v)
+	return _u
+}
+
+// SetNillablePublished sets the "published" field if the given value is not nil.
+func (_u *ScriptUpdateOne) SetNillablePublished(v *bool) *ScriptUpdateOne {
+	if v != nil {
+		_u.SetPublished(*v)
+	}
+	return _u
+}
+
+// SetMetadata sets the "metadata" field.
+func (_u *ScriptUpdateOne) SetMetadata(v []byte) *ScriptUpdateOne {
+	_u.mutation.SetMetadata(v)
+	return _u
+}
+
+// ClearMetadata clears the value of the "metadata" field.
+func (_u *ScriptUpdateOne) ClearMetadata() *ScriptUpdateOne {
+	_u.mutation.ClearMetadata()
 	return _u
 }
 
@@ -328,9 +386,6 @@ func (_u *ScriptUpdateOne) check() error {
 	if _u.mutation.OrganizationCleared() && len(_u.mutation.OrganizationIDs()) > 0 {
 		return errors.New(`db: clearing a required unique edge "Script.organization"`)
 	}
-	if _u.mutation.AgentCleared() && len(_u.mutation.AgentIDs()) > 0 {
-		return errors.New(`db: clearing a required unique edge "Script.agent"`)
-	}
 	return nil
 }
 
@@ -377,6 +432,15 @@ func (_u *ScriptUpdateOne) sqlSave(ctx context.Context) (_node *Script, err erro
 	}
 	if value, ok := _u.mutation.AddedLatestNumber(); ok {
 		_spec.AddField(script.FieldLatestNumber, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Published(); ok {
+		_spec.SetField(script.FieldPublished, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Metadata(); ok {
+		_spec.SetField(script.FieldMetadata, field.TypeBytes, value)
+	}
+	if _u.mutation.MetadataCleared() {
+		_spec.ClearField(script.FieldMetadata, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(script.FieldUpdatedAt, field.TypeTime, value)

@@ -16,6 +16,12 @@ type Tx struct {
 	config
 	// Agent is the client for interacting with the Agent builders.
 	Agent *AgentClient
+	// Approval is the client for interacting with the Approval builders.
+	Approval *ApprovalClient
+	// Artifact is the client for interacting with the Artifact builders.
+	Artifact *ArtifactClient
+	// Attachment is the client for interacting with the Attachment builders.
+	Attachment *AttachmentClient
 	// Blob is the client for interacting with the Blob builders.
 	Blob *BlobClient
 	// BlobPiece is the client for interacting with the BlobPiece builders.
@@ -24,6 +30,10 @@ type Tx struct {
 	Call *CallClient
 	// Change is the client for interacting with the Change builders.
 	Change *ChangeClient
+	// Content is the client for interacting with the Content builders.
+	Content *ContentClient
+	// File is the client for interacting with the File builders.
+	File *FileClient
 	// Generation is the client for interacting with the Generation builders.
 	Generation *GenerationClient
 	// Home is the client for interacting with the Home builders.
@@ -38,6 +48,8 @@ type Tx struct {
 	Run *RunClient
 	// Script is the client for interacting with the Script builders.
 	Script *ScriptClient
+	// ScriptLabel is the client for interacting with the ScriptLabel builders.
+	ScriptLabel *ScriptLabelClient
 	// Secret is the client for interacting with the Secret builders.
 	Secret *SecretClient
 	// Snapshot is the client for interacting with the Snapshot builders.
@@ -46,6 +58,8 @@ type Tx struct {
 	SnapshotEntry *SnapshotEntryClient
 	// Version is the client for interacting with the Version builders.
 	Version *VersionClient
+	// VersionFile is the client for interacting with the VersionFile builders.
+	VersionFile *VersionFileClient
 
 	// lazily loaded.
 	client     *Client
@@ -178,10 +192,15 @@ func (tx *Tx) Client() *Client {
 
 func (tx *Tx) init() {
 	tx.Agent = NewAgentClient(tx.config)
+	tx.Approval = NewApprovalClient(tx.config)
+	tx.Artifact = NewArtifactClient(tx.config)
+	tx.Attachment = NewAttachmentClient(tx.config)
 	tx.Blob = NewBlobClient(tx.config)
 	tx.BlobPiece = NewBlobPieceClient(tx.config)
 	tx.Call = NewCallClient(tx.config)
 	tx.Change = NewChangeClient(tx.config)
+	tx.Content = NewContentClient(tx.config)
+	tx.File = NewFileClient(tx.config)
 	tx.Generation = NewGenerationClient(tx.config)
 	tx.Home = NewHomeClient(tx.config)
 	tx.Idempotency = NewIdempotencyClient(tx.config)
@@ -189,10 +208,12 @@ func (tx *Tx) init() {
 	tx.Organization = NewOrganizationClient(tx.config)
 	tx.Run = NewRunClient(tx.config)
 	tx.Script = NewScriptClient(tx.config)
+	tx.ScriptLabel = NewScriptLabelClient(tx.config)
 	tx.Secret = NewSecretClient(tx.config)
 	tx.Snapshot = NewSnapshotClient(tx.config)
 	tx.SnapshotEntry = NewSnapshotEntryClient(tx.config)
 	tx.Version = NewVersionClient(tx.config)
+	tx.VersionFile = NewVersionFileClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

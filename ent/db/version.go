@@ -31,12 +31,24 @@ type Version struct {
 	Description string `json:"description,omitempty"`
 	// the JSON Schema as it was sent; null: no tool of its own
 	Parameters *[]byte `json:"parameters,omitempty"`
-	// Source holds the value of the "source" field.
+	// a JSON array of strings; null: an agent's script, python3 and its file
+	Entrypoint *[]byte `json:"entrypoint,omitempty"`
+	// an agent's script; of a package it is empty: its files are rows of their own
 	Source string `json:"source,omitempty"`
 	// SourceHash holds the value of the "source_hash" field.
 	SourceHash string `json:"source_hash,omitempty"`
 	// TimeoutSeconds holds the value of the "timeout_seconds" field.
 	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
+	// Background holds the value of the "background" field.
+	Background bool `json:"background,omitempty"`
+	// a draft's: they become the script's when it is published; a JSON array; null: the script's are kept
+	Labels *[]byte `json:"labels,omitempty"`
+	// the same of its metadata
+	Metadata *[]byte `json:"metadata,omitempty"`
+	// null: a draft
+	PublishedAt *time.Time `json:"published_at,omitempty"`
+	// of a draft that was rejected: it is not published any more
+	RejectedAt *time.Time `json:"rejected_at,omitempty"`
 	// each call gets an interpreter started for it alone
 	FreshInterpreter bool `json:"fresh_interpreter,omitempty"`
 	// AuthorKeyID holds the value of the "author_key_id" field.
@@ -87,15 +99,15 @@ func (*Version) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case version.FieldParameters:
+		case version.FieldParameters, version.FieldEntrypoint, version.FieldLabels, version.FieldMetadata:
 			values[i] = new([]byte)
-		case version.FieldFreshInterpreter:
+		case version.FieldBackground, version.FieldFreshInterpreter:
 			values[i] = new(sql.NullBool)
 		case version.FieldNumber, version.FieldTimeoutSeconds:
 			values[i] = new(sql.NullInt64)
 		case version.FieldID, version.FieldOrganizationID, version.FieldScriptID, version.FieldDescription, version.FieldSource, version.FieldSourceHash, version.FieldAuthorKeyID, version.FieldAuthorCallID:
 			values[i] = new(sql.NullString)
-		case version.FieldCreatedAt:
+		case version.FieldCreatedAt, version.FieldPublishedAt, version.FieldRejectedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -154,6 +166,12 @@ func (_m *Version) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.Parameters = value
 			}
+		case version.FieldEntrypoint:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field entrypoint", values[i])
+			} else if value != nil {
+				_m.Entrypoint = value
+			}
 		case version.FieldSource:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field source", values[i])
@@ -171,6 +189,38 @@ func (_m *Version) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field timeout_seconds", values[i])
 			} else if value.Valid {
 				_m.TimeoutSeconds = int(value.Int64)
+			}
+		case version.FieldBackground:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field background", values[i])
+			} else if value.Valid {
+				_m.Background = value.Bool
+			}
+		case version.FieldLabels:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field labels", values[i])
+			} else if value != nil {
+				_m.Labels = value
+			}
+		case version.FieldMetadata:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field metadata", values[i])
+			} else if value != nil {
+				_m.Metadata = value
+			}
+		case version.FieldPublishedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field published_at", values[i])
+			} else if value.Valid {
+				_m.PublishedAt = new(time.Time)
+				*_m.PublishedAt = value.Time
+			}
+		case version.FieldRejectedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field rejected_at", values[i])
+			} else if value.Valid {
+				_m.RejectedAt = new(time.Time)
+				*_m.RejectedAt = value.Time
 			}
 		case version.FieldFreshInterpreter:
 			if value, ok := values[i].(*sql.NullBool); !ok {
@@ -258,6 +308,11 @@ func (_m *Version) String() string {
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")
+	if v := _m.Entrypoint; v != nil {
+		builder.WriteString("entrypoint=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
 	builder.WriteString("source=")
 	builder.WriteString(_m.Source)
 	builder.WriteString(", ")
@@ -266,6 +321,29 @@ func (_m *Version) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("timeout_seconds=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TimeoutSeconds))
+	builder.WriteString(", ")
+	builder.WriteString("background=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Background))
+	builder.WriteString(", ")
+	if v := _m.Labels; v != nil {
+		builder.WriteString("labels=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.Metadata; v != nil {
+		builder.WriteString("metadata=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.PublishedAt; v != nil {
+		builder.WriteString("published_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.RejectedAt; v != nil {
+		builder.WriteString("rejected_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("fresh_interpreter=")
 	builder.WriteString(fmt.Sprintf("%v", _m.FreshInterpreter))

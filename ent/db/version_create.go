@@ -61,6 +61,12 @@ func (_c *VersionCreate) SetParameters(v []byte) *VersionCreate {
 	return _c
 }
 
+// SetEntrypoint sets the "entrypoint" field.
+func (_c *VersionCreate) SetEntrypoint(v []byte) *VersionCreate {
+	_c.mutation.SetEntrypoint(v)
+	return _c
+}
+
 // SetSource sets the "source" field.
 func (_c *VersionCreate) SetSource(v string) *VersionCreate {
 	_c.mutation.SetSource(v)
@@ -76,6 +82,60 @@ func (_c *VersionCreate) SetSourceHash(v string) *VersionCreate {
 // SetTimeoutSeconds sets the "timeout_seconds" field.
 func (_c *VersionCreate) SetTimeoutSeconds(v int) *VersionCreate {
 	_c.mutation.SetTimeoutSeconds(v)
+	return _c
+}
+
+// SetBackground sets the "background" field.
+func (_c *VersionCreate) SetBackground(v bool) *VersionCreate {
+	_c.mutation.SetBackground(v)
+	return _c
+}
+
+// SetNillableBackground sets the "background" field if the given value is not nil.
+func (_c *VersionCreate) SetNillableBackground(v *bool) *VersionCreate {
+	if v != nil {
+		_c.SetBackground(*v)
+	}
+	return _c
+}
+
+// SetLabels sets the "labels" field.
+func (_c *VersionCreate) SetLabels(v []byte) *VersionCreate {
+	_c.mutation.SetLabels(v)
+	return _c
+}
+
+// SetMetadata sets the "metadata" field.
+func (_c *VersionCreate) SetMetadata(v []byte) *VersionCreate {
+	_c.mutation.SetMetadata(v)
+	return _c
+}
+
+// SetPublishedAt sets the "published_at" field.
+func (_c *VersionCreate) SetPublishedAt(v time.Time) *VersionCreate {
+	_c.mutation.SetPublishedAt(v)
+	return _c
+}
+
+// SetNillablePublishedAt sets the "published_at" field if the given value is not nil.
+func (_c *VersionCreate) SetNillablePublishedAt(v *time.Time) *VersionCreate {
+	if v != nil {
+		_c.SetPublishedAt(*v)
+	}
+	return _c
+}
+
+// SetRejectedAt sets the "rejected_at" field.
+func (_c *VersionCreate) SetRejectedAt(v time.Time) *VersionCreate {
+	_c.mutation.SetRejectedAt(v)
+	return _c
+}
+
+// SetNillableRejectedAt sets the "rejected_at" field if the given value is not nil.
+func (_c *VersionCreate) SetNillableRejectedAt(v *time.Time) *VersionCreate {
+	if v != nil {
+		_c.SetRejectedAt(*v)
+	}
 	return _c
 }
 
@@ -172,6 +232,10 @@ func (_c *VersionCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *VersionCreate) defaults() {
+	if _, ok := _c.mutation.Background(); !ok {
+		v := version.DefaultBackground
+		_c.mutation.SetBackground(v)
+	}
 	if _, ok := _c.mutation.FreshInterpreter(); !ok {
 		v := version.DefaultFreshInterpreter
 		_c.mutation.SetFreshInterpreter(v)
@@ -218,6 +282,9 @@ func (_c *VersionCreate) check() error {
 	}
 	if _, ok := _c.mutation.TimeoutSeconds(); !ok {
 		return &ValidationError{Name: "timeout_seconds", err: errors.New(`db: missing required field "Version.timeout_seconds"`)}
+	}
+	if _, ok := _c.mutation.Background(); !ok {
+		return &ValidationError{Name: "background", err: errors.New(`db: missing required field "Version.background"`)}
 	}
 	if _, ok := _c.mutation.FreshInterpreter(); !ok {
 		return &ValidationError{Name: "fresh_interpreter", err: errors.New(`db: missing required field "Version.fresh_interpreter"`)}
@@ -295,6 +362,10 @@ func (_c *VersionCreate) createSpec() (*Version, *sqlgraph.CreateSpec) {
 		_spec.SetField(version.FieldParameters, field.TypeBytes, value)
 		_node.Parameters = &value
 	}
+	if value, ok := _c.mutation.Entrypoint(); ok {
+		_spec.SetField(version.FieldEntrypoint, field.TypeBytes, value)
+		_node.Entrypoint = &value
+	}
 	if value, ok := _c.mutation.Source(); ok {
 		_spec.SetField(version.FieldSource, field.TypeString, value)
 		_node.Source = value
@@ -306,6 +377,26 @@ func (_c *VersionCreate) createSpec() (*Version, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.TimeoutSeconds(); ok {
 		_spec.SetField(version.FieldTimeoutSeconds, field.TypeInt, value)
 		_node.TimeoutSeconds = value
+	}
+	if value, ok := _c.mutation.Background(); ok {
+		_spec.SetField(version.FieldBackground, field.TypeBool, value)
+		_node.Background = value
+	}
+	if value, ok := _c.mutation.Labels(); ok {
+		_spec.SetField(version.FieldLabels, field.TypeBytes, value)
+		_node.Labels = &value
+	}
+	if value, ok := _c.mutation.Metadata(); ok {
+		_spec.SetField(version.FieldMetadata, field.TypeBytes, value)
+		_node.Metadata = &value
+	}
+	if value, ok := _c.mutation.PublishedAt(); ok {
+		_spec.SetField(version.FieldPublishedAt, field.TypeTime, value)
+		_node.PublishedAt = &value
+	}
+	if value, ok := _c.mutation.RejectedAt(); ok {
+		_spec.SetField(version.FieldRejectedAt, field.TypeTime, value)
+		_node.RejectedAt = &value
 	}
 	if value, ok := _c.mutation.FreshInterpreter(); ok {
 		_spec.SetField(version.FieldFreshInterpreter, field.TypeBool, value)
@@ -405,6 +496,42 @@ type (
 	}
 )
 
+// SetPublishedAt sets the "published_at" field.
+func (u *VersionUpsert) SetPublishedAt(v time.Time) *VersionUpsert {
+	u.Set(version.FieldPublishedAt, v)
+	return u
+}
+
+// UpdatePublishedAt sets the "published_at" field to the value that was provided on create.
+func (u *VersionUpsert) UpdatePublishedAt() *VersionUpsert {
+	u.SetExcluded(version.FieldPublishedAt)
+	return u
+}
+
+// ClearPublishedAt clears the value of the "published_at" field.
+func (u *VersionUpsert) ClearPublishedAt() *VersionUpsert {
+	u.SetNull(version.FieldPublishedAt)
+	return u
+}
+
+// SetRejectedAt sets the "rejected_at" field.
+func (u *VersionUpsert) SetRejectedAt(v time.Time) *VersionUpsert {
+	u.Set(version.FieldRejectedAt, v)
+	return u
+}
+
+// UpdateRejectedAt sets the "rejected_at" field to the value that was provided on create.
+func (u *VersionUpsert) UpdateRejectedAt() *VersionUpsert {
+	u.SetExcluded(version.FieldRejectedAt)
+	return u
+}
+
+// ClearRejectedAt clears the value of the "rejected_at" field.
+func (u *VersionUpsert) ClearRejectedAt() *VersionUpsert {
+	u.SetNull(version.FieldRejectedAt)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -440,6 +567,9 @@ func (u *VersionUpsertOne) UpdateNewValues() *VersionUpsertOne {
 		if _, exists := u.create.mutation.Parameters(); exists {
 			s.SetIgnore(version.FieldParameters)
 		}
+		if _, exists := u.create.mutation.Entrypoint(); exists {
+			s.SetIgnore(version.FieldEntrypoint)
+		}
 		if _, exists := u.create.mutation.Source(); exists {
 			s.SetIgnore(version.FieldSource)
 		}
@@ -448,6 +578,15 @@ func (u *VersionUpsertOne) UpdateNewValues() *VersionUpsertOne {
 		}
 		if _, exists := u.create.mutation.TimeoutSeconds(); exists {
 			s.SetIgnore(version.FieldTimeoutSeconds)
+		}
+		if _, exists := u.create.mutation.Background(); exists {
+			s.SetIgnore(version.FieldBackground)
+		}
+		if _, exists := u.create.mutation.Labels(); exists {
+			s.SetIgnore(version.FieldLabels)
+		}
+		if _, exists := u.create.mutation.Metadata(); exists {
+			s.SetIgnore(version.FieldMetadata)
 		}
 		if _, exists := u.create.mutation.FreshInterpreter(); exists {
 			s.SetIgnore(version.FieldFreshInterpreter)
@@ -487,6 +626,48 @@ func (u *VersionUpsertOne) Update(set func(*VersionUpsert)) *VersionUpsertOne {
 		set(&VersionUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetPublishedAt sets the "published_at" field.
+func (u *VersionUpsertOne) SetPublishedAt(v time.Time) *VersionUpsertOne {
+	return u.Update(func(s *VersionUpsert) {
+		s.SetPublishedAt(v)
+	})
+}
+
+// UpdatePublishedAt sets the "published_at" field to the value that was provided on create.
+func (u *VersionUpsertOne) UpdatePublishedAt() *VersionUpsertOne {
+	return u.Update(func(s *VersionUpsert) {
+		s.UpdatePublishedAt()
+	})
+}
+
+// ClearPublishedAt clears the value of the "published_at" field.
+func (u *VersionUpsertOne) ClearPublishedAt() *VersionUpsertOne {
+	return u.Update(func(s *VersionUpsert) {
+		s.ClearPublishedAt()
+	})
+}
+
+// SetRejectedAt sets the "rejected_at" field.
+func (u *VersionUpsertOne) SetRejectedAt(v time.Time) *VersionUpsertOne {
+	return u.Update(func(s *VersionUpsert) {
+		s.SetRejectedAt(v)
+	})
+}
+
+// UpdateRejectedAt sets the "rejected_at" field to the value that was provided on create.
+func (u *VersionUpsertOne) UpdateRejectedAt() *VersionUpsertOne {
+	return u.Update(func(s *VersionUpsert) {
+		s.UpdateRejectedAt()
+	})
+}
+
+// ClearRejectedAt clears the value of the "rejected_at" field.
+func (u *VersionUpsertOne) ClearRejectedAt() *VersionUpsertOne {
+	return u.Update(func(s *VersionUpsert) {
+		s.ClearRejectedAt()
+	})
 }
 
 // Exec executes the query.
@@ -690,6 +871,9 @@ func (u *VersionUpsertBulk) UpdateNewValues() *VersionUpsertBulk {
 			if _, exists := b.mutation.Parameters(); exists {
 				s.SetIgnore(version.FieldParameters)
 			}
+			if _, exists := b.mutation.Entrypoint(); exists {
+				s.SetIgnore(version.FieldEntrypoint)
+			}
 			if _, exists := b.mutation.Source(); exists {
 				s.SetIgnore(version.FieldSource)
 			}
@@ -698,6 +882,15 @@ func (u *VersionUpsertBulk) UpdateNewValues() *VersionUpsertBulk {
 			}
 			if _, exists := b.mutation.TimeoutSeconds(); exists {
 				s.SetIgnore(version.FieldTimeoutSeconds)
+			}
+			if _, exists := b.mutation.Background(); exists {
+				s.SetIgnore(version.FieldBackground)
+			}
+			if _, exists := b.mutation.Labels(); exists {
+				s.SetIgnore(version.FieldLabels)
+			}
+			if _, exists := b.mutation.Metadata(); exists {
+				s.SetIgnore(version.FieldMetadata)
 			}
 			if _, exists := b.mutation.FreshInterpreter(); exists {
 				s.SetIgnore(version.FieldFreshInterpreter)
@@ -738,6 +931,48 @@ func (u *VersionUpsertBulk) Update(set func(*VersionUpsert)) *VersionUpsertBulk 
 		set(&VersionUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetPublishedAt sets the "published_at" field.
+func (u *VersionUpsertBulk) SetPublishedAt(v time.Time) *VersionUpsertBulk {
+	return u.Update(func(s *VersionUpsert) {
+		s.SetPublishedAt(v)
+	})
+}
+
+// UpdatePublishedAt sets the "published_at" field to the value that was provided on create.
+func (u *VersionUpsertBulk) UpdatePublishedAt() *VersionUpsertBulk {
+	return u.Update(func(s *VersionUpsert) {
+		s.UpdatePublishedAt()
+	})
+}
+
+// ClearPublishedAt clears the value of the "published_at" field.
+func (u *VersionUpsertBulk) ClearPublishedAt() *VersionUpsertBulk {
+	return u.Update(func(s *VersionUpsert) {
+		s.ClearPublishedAt()
+	})
+}
+
+// SetRejectedAt sets the "rejected_at" field.
+func (u *VersionUpsertBulk) SetRejectedAt(v time.Time) *VersionUpsertBulk {
+	return u.Update(func(s *VersionUpsert) {
+		s.SetRejectedAt(v)
+	})
+}
+
+// UpdateRejectedAt sets the "rejected_at" field to the value that was provided on create.
+func (u *VersionUpsertBulk) UpdateRejectedAt() *VersionUpsertBulk {
+	return u.Update(func(s *VersionUpsert) {
+		s.UpdateRejectedAt()
+	})
+}
+
+// ClearRejectedAt clears the value of the "rejected_at" field.
+func (u *VersionUpsertBulk) ClearRejectedAt() *VersionUpsertBulk {
+	return u.Update(func(s *VersionUpsert) {
+		s.ClearRejectedAt()
+	})
 }
 
 // Exec executes the query.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
@@ -25,6 +26,46 @@ type VersionUpdate struct {
 // Where appends a list predicates to the VersionUpdate builder.
 func (_u *VersionUpdate) Where(ps ...predicate.Version) *VersionUpdate {
 	_u.mutation.Where(ps...)
+	return _u
+}
+
+// SetPublishedAt sets the "published_at" field.
+func (_u *VersionUpdate) SetPublishedAt(v time.Time) *VersionUpdate {
+	_u.mutation.SetPublishedAt(v)
+	return _u
+}
+
+// SetNillablePublishedAt sets the "published_at" field if the given value is not nil.
+func (_u *VersionUpdate) SetNillablePublishedAt(v *time.Time) *VersionUpdate {
+	if v != nil {
+		_u.SetPublishedAt(*v)
+	}
+	return _u
+}
+
+// ClearPublishedAt clears the value of the "published_at" field.
+func (_u *VersionUpdate) ClearPublishedAt() *VersionUpdate {
+	_u.mutation.ClearPublishedAt()
+	return _u
+}
+
+// SetRejectedAt sets the "rejected_at" field.
+func (_u *VersionUpdate) SetRejectedAt(v time.Time) *VersionUpdate {
+	_u.mutation.SetRejectedAt(v)
+	return _u
+}
+
+// SetNillableRejectedAt sets the "rejected_at" field if the given value is not nil.
+func (_u *VersionUpdate) SetNillableRejectedAt(v *time.Time) *VersionUpdate {
+	if v != nil {
+		_u.SetRejectedAt(*v)
+	}
+	return _u
+}
+
+// ClearRejectedAt clears the value of the "rejected_at" field.
+func (_u *VersionUpdate) ClearRejectedAt() *VersionUpdate {
+	_u.mutation.ClearRejectedAt()
 	return _u
 }
 
@@ -92,6 +133,27 @@ func (_u *VersionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.ParametersCleared() {
 		_spec.ClearField(version.FieldParameters, field.TypeBytes)
 	}
+	if _u.mutation.EntrypointCleared() {
+		_spec.ClearField(version.FieldEntrypoint, field.TypeBytes)
+	}
+	if _u.mutation.LabelsCleared() {
+		_spec.ClearField(version.FieldLabels, field.TypeBytes)
+	}
+	if _u.mutation.MetadataCleared() {
+		_spec.ClearField(version.FieldMetadata, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.PublishedAt(); ok {
+		_spec.SetField(version.FieldPublishedAt, field.TypeTime, value)
+	}
+	if _u.mutation.PublishedAtCleared() {
+		_spec.ClearField(version.FieldPublishedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.RejectedAt(); ok {
+		_spec.SetField(version.FieldRejectedAt, field.TypeTime, value)
+	}
+	if _u.mutation.RejectedAtCleared() {
+		_spec.ClearField(version.FieldRejectedAt, field.TypeTime)
+	}
 	if _u.mutation.AuthorKeyIDCleared() {
 		_spec.ClearField(version.FieldAuthorKeyID, field.TypeString)
 	}
@@ -118,6 +180,46 @@ type VersionUpdateOne struct {
 	hooks     []Hook
 	mutation  *VersionMutation
 	modifiers []func(*sql.UpdateBuilder)
+}
+
+// SetPublishedAt sets the "published_at" field.
+func (_u *VersionUpdateOne) SetPublishedAt(v time.Time) *VersionUpdateOne {
+	_u.mutation.SetPublishedAt(v)
+	return _u
+}
+
+// SetNillablePublishedAt sets the "published_at" field if the given value is not nil.
+func (_u *VersionUpdateOne) SetNillablePublishedAt(v *time.Time) *VersionUpdateOne {
+	if v != nil {
+		_u.SetPublishedAt(*v)
+	}
+	return _u
+}
+
+// ClearPublishedAt clears the value of the "published_at" field.
+func (_u *VersionUpdateOne) ClearPublishedAt() *VersionUpdateOne {
+	_u.mutation.ClearPublishedAt()
+	return _u
+}
+
+// SetRejectedAt sets the "rejected_at" field.
+func (_u *VersionUpdateOne) SetRejectedAt(v time.Time) *VersionUpdateOne {
+	_u.mutation.SetRejectedAt(v)
+	return _u
+}
+
+// SetNillableRejectedAt sets the "rejected_at" field if the given value is not nil.
+func (_u *VersionUpdateOne) SetNillableRejectedAt(v *time.Time) *VersionUpdateOne {
+	if v != nil {
+		_u.SetRejectedAt(*v)
+	}
+	return _u
+}
+
+// ClearRejectedAt clears the value of the "rejected_at" field.
+func (_u *VersionUpdateOne) ClearRejectedAt() *VersionUpdateOne {
+	_u.mutation.ClearRejectedAt()
+	return _u
 }
 
 // Mutation returns the VersionMutation object of the builder.
@@ -213,6 +315,27 @@ func (_u *VersionUpdateOne) sqlSave(ctx context.Context) (_node *Version, err er
 	}
 	if _u.mutation.ParametersCleared() {
 		_spec.ClearField(version.FieldParameters, field.TypeBytes)
+	}
+	if _u.mutation.EntrypointCleared() {
+		_spec.ClearField(version.FieldEntrypoint, field.TypeBytes)
+	}
+	if _u.mutation.LabelsCleared() {
+		_spec.ClearField(version.FieldLabels, field.TypeBytes)
+	}
+	if _u.mutation.MetadataCleared() {
+		_spec.ClearField(version.FieldMetadata, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.PublishedAt(); ok {
+		_spec.SetField(version.FieldPublishedAt, field.TypeTime, value)
+	}
+	if _u.mutation.PublishedAtCleared() {
+		_spec.ClearField(version.FieldPublishedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.RejectedAt(); ok {
+		_spec.SetField(version.FieldRejectedAt, field.TypeTime, value)
+	}
+	if _u.mutation.RejectedAtCleared() {
+		_spec.ClearField(version.FieldRejectedAt, field.TypeTime)
 	}
 	if _u.mutation.AuthorKeyIDCleared() {
 		_spec.ClearField(version.FieldAuthorKeyID, field.TypeString)

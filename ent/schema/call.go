@@ -41,6 +41,7 @@ func (Call) Fields() []ent.Field {
 		field.Bytes("stdout").Comment("its cut block, as bytes: it may hold NULs"),
 		field.Bytes("stderr"),
 		field.Bool("truncated").Default(false),
+		field.Bytes("left").Optional().Nillable().Comment("names in its folder of outputs that were not kept, as JSON; null: none"),
 		field.Int64("stdout_bytes").Default(0),
 		field.String("stdout_sha256").MaxLen(64).Optional().Nillable(),
 		field.Int64("stderr_bytes").Default(0),

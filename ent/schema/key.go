@@ -27,6 +27,7 @@ func (Key) Fields() []ent.Field {
 		field.String("prefix").Comment("the secret's first characters, to recognise it by"),
 		field.Bytes("secret_sha256").MaxLen(32).Immutable(),
 		field.Strings("capabilities"),
+		field.Bytes("tool_rules").Optional().Nillable().Immutable().Comment("rules over the names of tools, in order, as JSON; null: none"),
 		field.Int("exec_timeout_seconds").Optional().Nillable(),
 		field.Bool("operator").Default(false).Immutable(),
 		field.Time("last_used_at").Optional().Nillable(),

@@ -22,6 +22,7 @@ func (Organization) Fields() []ent.Field {
 		field.String("id").MaxLen(64).Immutable(),
 		field.String("name"),
 		field.String("parent_id").MaxLen(64).Optional().Nillable().Immutable(),
+		field.Bool("versions_need_approval").Default(false).Comment("every new version of its scripts is a draft, whoever writes it"),
 		field.Int64("change_head").Default(0).Comment("offset of the newest row of the change log; counted up under this row's lock"),
 		field.Time("created_at").Immutable(),
 	}

@@ -27,6 +27,7 @@ func (Run) Fields() []ent.Field {
 		field.String("key_id").MaxLen(64).Immutable(),
 		field.String("status").MaxLen(16),
 		field.Int("generation").Default(0),
+		field.Bool("direct").Default(false).Immutable().Comment("made for one call that asked for no run: the API does not show it"),
 		field.Bool("scripting").Default(false).Immutable().Comment("script tools are offered: the agent's switch when the run was created"),
 		field.Bytes("environment").Immutable().Comment("a JSON object of strings"),
 		field.Bytes("tools").Immutable().Comment("the tools offered in this run, as JSON, fixed when it was created"),

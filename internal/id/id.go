@@ -20,6 +20,9 @@ const (
 	Snapshot     Kind = "snp"
 	Call         Kind = "call"
 	Change       Kind = "chg"
+	File         Kind = "file"
+	Artifact     Kind = "art"
+	Approval     Kind = "apv"
 	// Server names a server in leases; it is no id of the API.
 	Server Kind = "srv"
 )

@@ -26,6 +26,8 @@ const (
 	FieldMaxScripts = "max_scripts"
 	// FieldConnectedTools holds the string denoting the connected_tools field in the database.
 	FieldConnectedTools = "connected_tools"
+	// FieldTools holds the string denoting the tools field in the database.
+	FieldTools = "tools"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
 	// FieldDeletedAt holds the string denoting the deleted_at field in the database.
@@ -53,6 +55,7 @@ var Columns = []string{
 	FieldKeepsHome,
 	FieldMaxScripts,
 	FieldConnectedTools,
+	FieldTools,
 	FieldUpdatedAt,
 	FieldDeletedAt,
 }

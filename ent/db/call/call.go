@@ -52,6 +52,8 @@ const (
 	FieldStderr = "stderr"
 	// FieldTruncated holds the string denoting the truncated field in the database.
 	FieldTruncated = "truncated"
+	// FieldLeft holds the string denoting the left field in the database.
+	FieldLeft = "left"
 	// FieldStdoutBytes holds the string denoting the stdout_bytes field in the database.
 	FieldStdoutBytes = "stdout_bytes"
 	// FieldStdoutSha256 holds the string denoting the stdout_sha256 field in the database.
@@ -127,6 +129,7 @@ var Columns = []string{
 	FieldStdout,
 	FieldStderr,
 	FieldTruncated,
+	FieldLeft,
 	FieldStdoutBytes,
 	FieldStdoutSha256,
 	FieldStderrBytes,

@@ -165,6 +165,11 @@ func Truncated(v bool) predicate.Call {
 	return predicate.Call(sql.FieldEQ(FieldTruncated, v))
 }
 
+// Left applies equality check predicate on the "left" field. It's identical to LeftEQ.
+func Left(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldLeft, v))
+}
+
 // StdoutBytes applies equality check predicate on the "stdout_bytes" field. It's identical to StdoutBytesEQ.
 func StdoutBytes(v int64) predicate.Call {
 	return predicate.Call(sql.FieldEQ(FieldStdoutBytes, v))
@@ -1363,6 +1368,56 @@ func TruncatedEQ(v bool) predicate.Call {
 // TruncatedNEQ applies the NEQ predicate on the "truncated" field.
 func TruncatedNEQ(v bool) predicate.Call {
 	return predicate.Call(sql.FieldNEQ(FieldTruncated, v))
+}
+
+// LeftEQ applies the EQ predicate on the "left" field.
+func LeftEQ(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldLeft, v))
+}
+
+// LeftNEQ applies the NEQ predicate on the "left" field.
+func LeftNEQ(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldNEQ(FieldLeft, v))
+}
+
+// LeftIn applies the In predicate on the "left" field.
+func LeftIn(vs ...[]byte) predicate.Call {
+	return predicate.Call(sql.FieldIn(FieldLeft, vs...))
+}
+
+// LeftNotIn applies the NotIn predicate on the "left" field.
+func LeftNotIn(vs ...[]byte) predicate.Call {
+	return predicate.Call(sql.FieldNotIn(FieldLeft, vs...))
+}
+
+// LeftGT applies the GT predicate on the "left" field.
+func LeftGT(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldGT(FieldLeft, v))
+}
+
+// LeftGTE applies the GTE predicate on the "left" field.
+func LeftGTE(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldGTE(FieldLeft, v))
+}
+
+// LeftLT applies the LT predicate on the "left" field.
+func LeftLT(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldLT(FieldLeft, v))
+}
+
+// LeftLTE applies the LTE predicate on the "left" field.
+func LeftLTE(v []byte) predicate.Call {
+	return predicate.Call(sql.FieldLTE(FieldLeft, v))
+}
+
+// LeftIsNil applies the IsNil predicate on the "left" field.
+func LeftIsNil() predicate.Call {
+	return predicate.Call(sql.FieldIsNull(FieldLeft))
+}
+
+// LeftNotNil applies the NotNil predicate on the "left" field.
+func LeftNotNil() predicate.Call {
+	return predicate.Call(sql.FieldNotNull(FieldLeft))
 }
 
 // StdoutBytesEQ applies the EQ predicate on the "stdout_bytes" field.

@@ -21,6 +21,42 @@ func (f AgentFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.AgentMutation", m)
 }
 
+// The ApprovalFunc type is an adapter to allow the use of ordinary
+// function as Approval mutator.
+type ApprovalFunc func(context.Context, *db.ApprovalMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ApprovalFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.ApprovalMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ApprovalMutation", m)
+}
+
+// The ArtifactFunc type is an adapter to allow the use of ordinary
+// function as Artifact mutator.
+type ArtifactFunc func(context.Context, *db.ArtifactMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ArtifactFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.ArtifactMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ArtifactMutation", m)
+}
+
+// The AttachmentFunc type is an adapter to allow the use of ordinary
+// function as Attachment mutator.
+type AttachmentFunc func(context.Context, *db.AttachmentMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AttachmentFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.AttachmentMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.AttachmentMutation", m)
+}
+
 // The BlobFunc type is an adapter to allow the use of ordinary
 // function as Blob mutator.
 type BlobFunc func(context.Context, *db.BlobMutation) (db.Value, error)
@@ -67,6 +103,30 @@ func (f ChangeFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error)
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ChangeMutation", m)
+}
+
+// The ContentFunc type is an adapter to allow the use of ordinary
+// function as Content mutator.
+type ContentFunc func(context.Context, *db.ContentMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ContentFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.ContentMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ContentMutation", m)
+}
+
+// The FileFunc type is an adapter to allow the use of ordinary
+// function as File mutator.
+type FileFunc func(context.Context, *db.FileMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f FileFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.FileMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.FileMutation", m)
 }
 
 // The GenerationFunc type is an adapter to allow the use of ordinary
@@ -153,6 +213,18 @@ func (f ScriptFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error)
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ScriptMutation", m)
 }
 
+// The ScriptLabelFunc type is an adapter to allow the use of ordinary
+// function as ScriptLabel mutator.
+type ScriptLabelFunc func(context.Context, *db.ScriptLabelMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ScriptLabelFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.ScriptLabelMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.ScriptLabelMutation", m)
+}
+
 // The SecretFunc type is an adapter to allow the use of ordinary
 // function as Secret mutator.
 type SecretFunc func(context.Context, *db.SecretMutation) (db.Value, error)
@@ -199,6 +271,18 @@ func (f VersionFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.VersionMutation", m)
+}
+
+// The VersionFileFunc type is an adapter to allow the use of ordinary
+// function as VersionFile mutator.
+type VersionFileFunc func(context.Context, *db.VersionFileMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f VersionFileFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.VersionFileMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.VersionFileMutation", m)
 }
 
 // Condition is a hook condition function.

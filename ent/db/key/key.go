@@ -24,6 +24,8 @@ const (
 	FieldSecretSha256 = "secret_sha256"
 	// FieldCapabilities holds the string denoting the capabilities field in the database.
 	FieldCapabilities = "capabilities"
+	// FieldToolRules holds the string denoting the tool_rules field in the database.
+	FieldToolRules = "tool_rules"
 	// FieldExecTimeoutSeconds holds the string denoting the exec_timeout_seconds field in the database.
 	FieldExecTimeoutSeconds = "exec_timeout_seconds"
 	// FieldOperator holds the string denoting the operator field in the database.
@@ -54,6 +56,7 @@ var Columns = []string{
 	FieldPrefix,
 	FieldSecretSha256,
 	FieldCapabilities,
+	FieldToolRules,
 	FieldExecTimeoutSeconds,
 	FieldOperator,
 	FieldLastUsedAt,

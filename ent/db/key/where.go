@@ -90,6 +90,11 @@ func SecretSha256(v []byte) predicate.Key {
 	return predicate.Key(sql.FieldEQ(FieldSecretSha256, v))
 }
 
+// ToolRules applies equality check predicate on the "tool_rules" field. It's identical to ToolRulesEQ.
+func ToolRules(v []byte) predicate.Key {
+	return predicate.Key(sql.FieldEQ(FieldToolRules, v))
+}
+
 // ExecTimeoutSeconds applies equality check predicate on the "exec_timeout_seconds" field. It's identical to ExecTimeoutSecondsEQ.
 func ExecTimeoutSeconds(v int) predicate.Key {
 	return predicate.Key(sql.FieldEQ(FieldExecTimeoutSeconds, v))
@@ -383,6 +388,56 @@ func SecretSha256LT(v []byte) predicate.Key {
 // SecretSha256LTE applies the LTE predicate on the "secret_sha256" field.
 func SecretSha256LTE(v []byte) predicate.Key {
 	return predicate.Key(sql.FieldLTE(FieldSecretSha256, v))
+}
+
+// ToolRulesEQ applies the EQ predicate on the "tool_rules" field.
+func ToolRulesEQ(v []byte) predicate.Key {
+	return predicate.Key(sql.FieldEQ(FieldToolRules, v))
+}
+
+// ToolRulesNEQ applies the NEQ predicate on the "tool_rules" field.
+func ToolRulesNEQ(v []byte) predicate.Key {
+	return predicate.Key(sql.FieldNEQ(FieldToolRules, v))
+}
+
+// ToolRulesIn applies the In predicate on the "tool_rules" field.
+func ToolRulesIn(vs ...[]byte) predicate.Key {
+	return predicate.Key(sql.FieldIn(FieldToolRules, vs...))
+}
+
+// ToolRulesNotIn applies the NotIn predicate on the "tool_rules" field.
+func ToolRulesNotIn(vs ...[]byte) predicate.Key {
+	return predicate.Key(sql.FieldNotIn(FieldToolRules, vs...))
+}
+
+// ToolRulesGT applies the GT predicate on the "tool_rules" field.
+func ToolRulesGT(v []byte) predicate.Key {
+	return predicate.Key(sql.FieldGT(FieldToolRules, v))
+}
+
+// ToolRulesGTE applies the GTE predicate on the "tool_rules" field.
+func ToolRulesGTE(v []byte) predicate.Key {
+	return predicate.Key(sql.FieldGTE(FieldToolRules, v))
+}
+
+// ToolRulesLT applies the LT predicate on the "tool_rules" field.
+func ToolRulesLT(v []byte) predicate.Key {
+	return predicate.Key(sql.FieldLT(FieldToolRules, v))
+}
+
+// ToolRulesLTE applies the LTE predicate on the "tool_rules" field.
+func ToolRulesLTE(v []byte) predicate.Key {
+	return predicate.Key(sql.FieldLTE(FieldToolRules, v))
+}
+
+// ToolRulesIsNil applies the IsNil predicate on the "tool_rules" field.
+func ToolRulesIsNil() predicate.Key {
+	return predicate.Key(sql.FieldIsNull(FieldToolRules))
+}
+
+// ToolRulesNotNil applies the NotNil predicate on the "tool_rules" field.
+func ToolRulesNotNil() predicate.Key {
+	return predicate.Key(sql.FieldNotNull(FieldToolRules))
 }
 
 // ExecTimeoutSecondsEQ applies the EQ predicate on the "exec_timeout_seconds" field.

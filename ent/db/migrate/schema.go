@@ -18,6 +18,7 @@ var (
 		{Name: "keeps_home", Type: field.TypeBool, Default: false},
 		{Name: "max_scripts", Type: field.TypeInt, Default: 10},
 		{Name: "connected_tools", Type: field.TypeJSON},
+		{Name: "tools", Type: field.TypeJSON, Nullable: true},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "deleted_at", Type: field.TypeTime, Nullable: true},
 		{Name: "organization_id", Type: field.TypeString, Size: 64},
@@ -30,7 +31,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "agents_organizations_organization",
-				Columns:    []*schema.Column{AgentsColumns[9]},
+				Columns:    []*schema.Column{AgentsColumns[10]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -39,7 +40,126 @@ var (
 			{
 				Name:    "agent_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{AgentsColumns[9], AgentsColumns[0]},
+				Columns: []*schema.Column{AgentsColumns[10], AgentsColumns[0]},
+			},
+		},
+	}
+	// ApprovalsColumns holds the columns for the "approvals" table.
+	ApprovalsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "version_id", Type: field.TypeString, Size: 64},
+		{Name: "decision", Type: field.TypeString, Size: 16},
+		{Name: "comment", Type: field.TypeString, Size: 2147483647},
+		{Name: "key_id", Type: field.TypeString, Size: 64},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+	}
+	// ApprovalsTable holds the schema information for the "approvals" table.
+	ApprovalsTable = &schema.Table{
+		Name:       "approvals",
+		Columns:    ApprovalsColumns,
+		PrimaryKey: []*schema.Column{ApprovalsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "approvals_organizations_organization",
+				Columns:    []*schema.Column{ApprovalsColumns[6]},
+				RefColumns: []*schema.Column{OrganizationsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "approval_organization_id_version_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{ApprovalsColumns[6], ApprovalsColumns[2], ApprovalsColumns[0]},
+			},
+		},
+	}
+	// ArtifactsColumns holds the columns for the "artifacts" table.
+	ArtifactsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "position", Type: field.TypeInt},
+		{Name: "name", Type: field.TypeBytes},
+		{Name: "content_type", Type: field.TypeString, Size: 255},
+		{Name: "sha256", Type: field.TypeString, Size: 64},
+		{Name: "size", Type: field.TypeInt64},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+		{Name: "call_id", Type: field.TypeString, Size: 64},
+	}
+	// ArtifactsTable holds the schema information for the "artifacts" table.
+	ArtifactsTable = &schema.Table{
+		Name:       "artifacts",
+		Columns:    ArtifactsColumns,
+		PrimaryKey: []*schema.Column{ArtifactsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "artifacts_organizations_organization",
+				Columns:    []*schema.Column{ArtifactsColumns[7]},
+				RefColumns: []*schema.Column{OrganizationsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "artifacts_calls_call",
+				Columns:    []*schema.Column{ArtifactsColumns[8]},
+				RefColumns: []*schema.Column{CallsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "artifact_organization_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{ArtifactsColumns[7], ArtifactsColumns[0]},
+			},
+			{
+				Name:    "artifact_organization_id_call_id_position",
+				Unique:  true,
+				Columns: []*schema.Column{ArtifactsColumns[7], ArtifactsColumns[8], ArtifactsColumns[2]},
+			},
+			{
+				Name:    "artifact_sha256",
+				Unique:  false,
+				Columns: []*schema.Column{ArtifactsColumns[5]},
+			},
+		},
+	}
+	// AttachmentsColumns holds the columns for the "attachments" table.
+	AttachmentsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt, Increment: true},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+		{Name: "position", Type: field.TypeInt},
+		{Name: "file_id", Type: field.TypeString, Size: 64},
+		{Name: "filename", Type: field.TypeString, Size: 2147483647},
+		{Name: "content_type", Type: field.TypeString, Size: 255},
+		{Name: "sha256", Type: field.TypeString, Size: 64},
+		{Name: "size", Type: field.TypeInt64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "run_id", Type: field.TypeString, Size: 64},
+	}
+	// AttachmentsTable holds the schema information for the "attachments" table.
+	AttachmentsTable = &schema.Table{
+		Name:       "attachments",
+		Columns:    AttachmentsColumns,
+		PrimaryKey: []*schema.Column{AttachmentsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "attachments_runs_run",
+				Columns:    []*schema.Column{AttachmentsColumns[9]},
+				RefColumns: []*schema.Column{RunsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "attachment_organization_id_run_id_position",
+				Unique:  true,
+				Columns: []*schema.Column{AttachmentsColumns[1], AttachmentsColumns[9], AttachmentsColumns[2]},
+			},
+			{
+				Name:    "attachment_sha256",
+				Unique:  false,
+				Columns: []*schema.Column{AttachmentsColumns[6]},
 			},
 		},
 	}
@@ -115,6 +235,7 @@ var (
 		{Name: "stdout", Type: field.TypeBytes},
 		{Name: "stderr", Type: field.TypeBytes},
 		{Name: "truncated", Type: field.TypeBool, Default: false},
+		{Name: "left", Type: field.TypeBytes, Nullable: true},
 		{Name: "stdout_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "stdout_sha256", Type: field.TypeString, Nullable: true, Size: 64},
 		{Name: "stderr_bytes", Type: field.TypeInt64, Default: 0},
@@ -141,13 +262,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "calls_organizations_organization",
-				Columns:    []*schema.Column{CallsColumns[34]},
+				Columns:    []*schema.Column{CallsColumns[35]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "calls_runs_run",
-				Columns:    []*schema.Column{CallsColumns[35]},
+				Columns:    []*schema.Column{CallsColumns[36]},
 				RefColumns: []*schema.Column{RunsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -156,22 +277,22 @@ var (
 			{
 				Name:    "call_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[34], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[35], CallsColumns[0]},
 			},
 			{
 				Name:    "call_organization_id_run_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[34], CallsColumns[35], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[35], CallsColumns[36], CallsColumns[0]},
 			},
 			{
 				Name:    "call_organization_id_script_id_status",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[34], CallsColumns[5], CallsColumns[10]},
+				Columns: []*schema.Column{CallsColumns[35], CallsColumns[5], CallsColumns[10]},
 			},
 			{
 				Name:    "call_status_run_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[10], CallsColumns[35], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[10], CallsColumns[36], CallsColumns[0]},
 			},
 		},
 	}
@@ -212,6 +333,62 @@ var (
 				Name:    "change_organization_id_agent_id_offset",
 				Unique:  false,
 				Columns: []*schema.Column{ChangesColumns[10], ChangesColumns[4], ChangesColumns[2]},
+			},
+		},
+	}
+	// ContentsColumns holds the columns for the "contents" table.
+	ContentsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "size", Type: field.TypeInt64},
+		{Name: "touched_at", Type: field.TypeTime},
+	}
+	// ContentsTable holds the schema information for the "contents" table.
+	ContentsTable = &schema.Table{
+		Name:       "contents",
+		Columns:    ContentsColumns,
+		PrimaryKey: []*schema.Column{ContentsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "content_touched_at",
+				Unique:  false,
+				Columns: []*schema.Column{ContentsColumns[2]},
+			},
+		},
+	}
+	// FilesColumns holds the columns for the "files" table.
+	FilesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "key_id", Type: field.TypeString, Size: 64},
+		{Name: "filename", Type: field.TypeString, Size: 2147483647},
+		{Name: "content_type", Type: field.TypeString, Size: 255},
+		{Name: "sha256", Type: field.TypeString, Size: 64},
+		{Name: "size", Type: field.TypeInt64},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+	}
+	// FilesTable holds the schema information for the "files" table.
+	FilesTable = &schema.Table{
+		Name:       "files",
+		Columns:    FilesColumns,
+		PrimaryKey: []*schema.Column{FilesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "files_organizations_organization",
+				Columns:    []*schema.Column{FilesColumns[7]},
+				RefColumns: []*schema.Column{OrganizationsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "file_organization_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{FilesColumns[7], FilesColumns[0]},
+			},
+			{
+				Name:    "file_sha256",
+				Unique:  false,
+				Columns: []*schema.Column{FilesColumns[5]},
 			},
 		},
 	}
@@ -329,6 +506,7 @@ var (
 		{Name: "prefix", Type: field.TypeString},
 		{Name: "secret_sha256", Type: field.TypeBytes, Size: 32},
 		{Name: "capabilities", Type: field.TypeJSON},
+		{Name: "tool_rules", Type: field.TypeBytes, Nullable: true},
 		{Name: "exec_timeout_seconds", Type: field.TypeInt, Nullable: true},
 		{Name: "operator", Type: field.TypeBool, Default: false},
 		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
@@ -343,7 +521,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "keys_organizations_organization",
-				Columns:    []*schema.Column{KeysColumns[10]},
+				Columns:    []*schema.Column{KeysColumns[11]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -357,7 +535,7 @@ var (
 			{
 				Name:    "key_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{KeysColumns[10], KeysColumns[0]},
+				Columns: []*schema.Column{KeysColumns[11], KeysColumns[0]},
 			},
 		},
 	}
@@ -366,6 +544,7 @@ var (
 		{Name: "id", Type: field.TypeString, Size: 64},
 		{Name: "name", Type: field.TypeString},
 		{Name: "parent_id", Type: field.TypeString, Nullable: true, Size: 64},
+		{Name: "versions_need_approval", Type: field.TypeBool, Default: false},
 		{Name: "change_head", Type: field.TypeInt64, Default: 0},
 		{Name: "created_at", Type: field.TypeTime},
 	}
@@ -389,6 +568,7 @@ var (
 		{Name: "key_id", Type: field.TypeString, Size: 64},
 		{Name: "status", Type: field.TypeString, Size: 16},
 		{Name: "generation", Type: field.TypeInt, Default: 0},
+		{Name: "direct", Type: field.TypeBool, Default: false},
 		{Name: "scripting", Type: field.TypeBool, Default: false},
 		{Name: "environment", Type: field.TypeBytes},
 		{Name: "tools", Type: field.TypeBytes},
@@ -407,13 +587,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "runs_organizations_organization",
-				Columns:    []*schema.Column{RunsColumns[12]},
+				Columns:    []*schema.Column{RunsColumns[13]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "runs_agents_agent",
-				Columns:    []*schema.Column{RunsColumns[13]},
+				Columns:    []*schema.Column{RunsColumns[14]},
 				RefColumns: []*schema.Column{AgentsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -422,17 +602,17 @@ var (
 			{
 				Name:    "run_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[12], RunsColumns[0]},
+				Columns: []*schema.Column{RunsColumns[13], RunsColumns[0]},
 			},
 			{
 				Name:    "run_organization_id_agent_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[12], RunsColumns[13], RunsColumns[0]},
+				Columns: []*schema.Column{RunsColumns[13], RunsColumns[14], RunsColumns[0]},
 			},
 			{
 				Name:    "run_owner_owner_until",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[8], RunsColumns[10]},
+				Columns: []*schema.Column{RunsColumns[9], RunsColumns[11]},
 			},
 		},
 	}
@@ -443,10 +623,12 @@ var (
 		{Name: "name", Type: field.TypeString, Size: 63},
 		{Name: "latest_version_id", Type: field.TypeString, Size: 64},
 		{Name: "latest_number", Type: field.TypeInt},
+		{Name: "published", Type: field.TypeBool, Default: true},
+		{Name: "metadata", Type: field.TypeBytes, Nullable: true},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "deleted_at", Type: field.TypeTime, Nullable: true},
 		{Name: "organization_id", Type: field.TypeString, Size: 64},
-		{Name: "agent_id", Type: field.TypeString, Size: 64},
+		{Name: "agent_id", Type: field.TypeString, Nullable: true, Size: 64},
 	}
 	// ScriptsTable holds the schema information for the "scripts" table.
 	ScriptsTable = &schema.Table{
@@ -456,30 +638,73 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "scripts_organizations_organization",
-				Columns:    []*schema.Column{ScriptsColumns[7]},
+				Columns:    []*schema.Column{ScriptsColumns[9]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "scripts_agents_agent",
-				Columns:    []*schema.Column{ScriptsColumns[8]},
+				Columns:    []*schema.Column{ScriptsColumns[10]},
 				RefColumns: []*schema.Column{AgentsColumns[0]},
-				OnDelete:   schema.NoAction,
+				OnDelete:   schema.SetNull,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
 				Name:    "scripts_live_name",
 				Unique:  true,
-				Columns: []*schema.Column{ScriptsColumns[7], ScriptsColumns[8], ScriptsColumns[2]},
+				Columns: []*schema.Column{ScriptsColumns[9], ScriptsColumns[10], ScriptsColumns[2]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
 			},
 			{
+				Name:    "scripts_live_package",
+				Unique:  true,
+				Columns: []*schema.Column{ScriptsColumns[9], ScriptsColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "deleted_at IS NULL AND agent_id IS NULL",
+				},
+			},
+			{
 				Name:    "script_organization_id_agent_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{ScriptsColumns[7], ScriptsColumns[8], ScriptsColumns[0]},
+				Columns: []*schema.Column{ScriptsColumns[9], ScriptsColumns[10], ScriptsColumns[0]},
+			},
+		},
+	}
+	// ScriptLabelsColumns holds the columns for the "script_labels" table.
+	ScriptLabelsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt, Increment: true},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+		{Name: "position", Type: field.TypeInt},
+		{Name: "name", Type: field.TypeString},
+		{Name: "value", Type: field.TypeString},
+		{Name: "script_id", Type: field.TypeString, Size: 64},
+	}
+	// ScriptLabelsTable holds the schema information for the "script_labels" table.
+	ScriptLabelsTable = &schema.Table{
+		Name:       "script_labels",
+		Columns:    ScriptLabelsColumns,
+		PrimaryKey: []*schema.Column{ScriptLabelsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "script_labels_scripts_script",
+				Columns:    []*schema.Column{ScriptLabelsColumns[5]},
+				RefColumns: []*schema.Column{ScriptsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "scriptlabel_organization_id_script_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{ScriptLabelsColumns[1], ScriptLabelsColumns[5], ScriptLabelsColumns[3]},
+			},
+			{
+				Name:    "scriptlabel_organization_id_name_value",
+				Unique:  false,
+				Columns: []*schema.Column{ScriptLabelsColumns[1], ScriptLabelsColumns[3], ScriptLabelsColumns[4]},
 			},
 		},
 	}
@@ -615,9 +840,15 @@ var (
 		{Name: "number", Type: field.TypeInt},
 		{Name: "description", Type: field.TypeString, Size: 2147483647},
 		{Name: "parameters", Type: field.TypeBytes, Nullable: true},
+		{Name: "entrypoint", Type: field.TypeBytes, Nullable: true},
 		{Name: "source", Type: field.TypeString, Size: 2147483647},
 		{Name: "source_hash", Type: field.TypeString, Size: 64},
 		{Name: "timeout_seconds", Type: field.TypeInt},
+		{Name: "background", Type: field.TypeBool, Default: false},
+		{Name: "labels", Type: field.TypeBytes, Nullable: true},
+		{Name: "metadata", Type: field.TypeBytes, Nullable: true},
+		{Name: "published_at", Type: field.TypeTime, Nullable: true},
+		{Name: "rejected_at", Type: field.TypeTime, Nullable: true},
 		{Name: "fresh_interpreter", Type: field.TypeBool, Default: false},
 		{Name: "author_key_id", Type: field.TypeString, Nullable: true, Size: 64},
 		{Name: "author_call_id", Type: field.TypeString, Nullable: true, Size: 64},
@@ -632,13 +863,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "versions_organizations_organization",
-				Columns:    []*schema.Column{VersionsColumns[11]},
+				Columns:    []*schema.Column{VersionsColumns[17]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "versions_scripts_script",
-				Columns:    []*schema.Column{VersionsColumns[12]},
+				Columns:    []*schema.Column{VersionsColumns[18]},
 				RefColumns: []*schema.Column{ScriptsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -647,17 +878,57 @@ var (
 			{
 				Name:    "version_organization_id_script_id_number",
 				Unique:  true,
-				Columns: []*schema.Column{VersionsColumns[11], VersionsColumns[12], VersionsColumns[2]},
+				Columns: []*schema.Column{VersionsColumns[17], VersionsColumns[18], VersionsColumns[2]},
+			},
+		},
+	}
+	// VersionFilesColumns holds the columns for the "version_files" table.
+	VersionFilesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt, Increment: true},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+		{Name: "path", Type: field.TypeString, Size: 1020},
+		{Name: "sha256", Type: field.TypeString, Size: 64},
+		{Name: "size", Type: field.TypeInt64},
+		{Name: "version_id", Type: field.TypeString, Size: 64},
+	}
+	// VersionFilesTable holds the schema information for the "version_files" table.
+	VersionFilesTable = &schema.Table{
+		Name:       "version_files",
+		Columns:    VersionFilesColumns,
+		PrimaryKey: []*schema.Column{VersionFilesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "version_files_versions_version",
+				Columns:    []*schema.Column{VersionFilesColumns[5]},
+				RefColumns: []*schema.Column{VersionsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "versionfile_organization_id_version_id_path",
+				Unique:  true,
+				Columns: []*schema.Column{VersionFilesColumns[1], VersionFilesColumns[5], VersionFilesColumns[2]},
+			},
+			{
+				Name:    "versionfile_sha256",
+				Unique:  false,
+				Columns: []*schema.Column{VersionFilesColumns[3]},
 			},
 		},
 	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		AgentsTable,
+		ApprovalsTable,
+		ArtifactsTable,
+		AttachmentsTable,
 		BlobsTable,
 		BlobPiecesTable,
 		CallsTable,
 		ChangesTable,
+		ContentsTable,
+		FilesTable,
 		GenerationsTable,
 		HomesTable,
 		IdempotenciesTable,
@@ -665,10 +936,12 @@ var (
 		OrganizationsTable,
 		RunsTable,
 		ScriptsTable,
+		ScriptLabelsTable,
 		SecretsTable,
 		SnapshotsTable,
 		SnapshotEntriesTable,
 		VersionsTable,
+		VersionFilesTable,
 	}
 )
 
@@ -679,6 +952,19 @@ func init() {
 	}
 	AgentsTable.Annotation.Checks = map[string]string{
 		"agents_max_scripts_positive": "max_scripts > 0",
+	}
+	ApprovalsTable.ForeignKeys[0].RefTable = OrganizationsTable
+	ApprovalsTable.Annotation = &entsql.Annotation{
+		Table: "approvals",
+	}
+	ArtifactsTable.ForeignKeys[0].RefTable = OrganizationsTable
+	ArtifactsTable.ForeignKeys[1].RefTable = CallsTable
+	ArtifactsTable.Annotation = &entsql.Annotation{
+		Table: "artifacts",
+	}
+	AttachmentsTable.ForeignKeys[0].RefTable = RunsTable
+	AttachmentsTable.Annotation = &entsql.Annotation{
+		Table: "attachments",
 	}
 	BlobsTable.Annotation = &entsql.Annotation{
 		Table: "blobs",
@@ -695,6 +981,13 @@ func init() {
 	ChangesTable.ForeignKeys[0].RefTable = OrganizationsTable
 	ChangesTable.Annotation = &entsql.Annotation{
 		Table: "changes",
+	}
+	ContentsTable.Annotation = &entsql.Annotation{
+		Table: "contents",
+	}
+	FilesTable.ForeignKeys[0].RefTable = OrganizationsTable
+	FilesTable.Annotation = &entsql.Annotation{
+		Table: "files",
 	}
 	GenerationsTable.ForeignKeys[0].RefTable = OrganizationsTable
 	GenerationsTable.ForeignKeys[1].RefTable = RunsTable
@@ -725,6 +1018,10 @@ func init() {
 	ScriptsTable.Annotation = &entsql.Annotation{
 		Table: "scripts",
 	}
+	ScriptLabelsTable.ForeignKeys[0].RefTable = ScriptsTable
+	ScriptLabelsTable.Annotation = &entsql.Annotation{
+		Table: "script_labels",
+	}
 	SecretsTable.ForeignKeys[0].RefTable = OrganizationsTable
 	SecretsTable.ForeignKeys[1].RefTable = AgentsTable
 	SecretsTable.Annotation = &entsql.Annotation{
@@ -748,5 +1045,9 @@ func init() {
 	}
 	VersionsTable.Annotation.Checks = map[string]string{
 		"versions_number_positive": "number > 0",
+	}
+	VersionFilesTable.ForeignKeys[0].RefTable = VersionsTable
+	VersionFilesTable.Annotation = &entsql.Annotation{
+		Table: "version_files",
 	}
 }

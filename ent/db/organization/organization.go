@@ -15,6 +15,8 @@ const (
 	FieldName = "name"
 	// FieldParentID holds the string denoting the parent_id field in the database.
 	FieldParentID = "parent_id"
+	// FieldVersionsNeedApproval holds the string denoting the versions_need_approval field in the database.
+	FieldVersionsNeedApproval = "versions_need_approval"
 	// FieldChangeHead holds the string denoting the change_head field in the database.
 	FieldChangeHead = "change_head"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
@@ -28,6 +30,7 @@ var Columns = []string{
 	FieldID,
 	FieldName,
 	FieldParentID,
+	FieldVersionsNeedApproval,
 	FieldChangeHead,
 	FieldCreatedAt,
 }
@@ -45,6 +48,8 @@ func ValidColumn(column string) bool {
 var (
 	// ParentIDValidator is a validator for the "parent_id" field. It is called by the builders before save.
 	ParentIDValidator func(string) error
+	// DefaultVersionsNeedApproval holds the default value on creation for the "versions_need_approval" field.
+	DefaultVersionsNeedApproval bool
 	// DefaultChangeHead holds the default value on creation for the "change_head" field.
 	DefaultChangeHead int64
 	// IDValidator is a validator for the "id" field. It is called by the builders before save.
@@ -67,6 +72,11 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 // ByParentID orders the results by the parent_id field.
 func ByParentID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldParentID, opts...).ToFunc()
+}
+
+// ByVersionsNeedApproval orders the results by the versions_need_approval field.
+func ByVersionsNeedApproval(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldVersionsNeedApproval, opts...).ToFunc()
 }
 
 // ByChangeHead orders the results by the change_head field.

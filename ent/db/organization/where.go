@@ -74,6 +74,11 @@ func ParentID(v string) predicate.Organization {
 	return predicate.Organization(sql.FieldEQ(FieldParentID, v))
 }
 
+// VersionsNeedApproval applies equality check predicate on the "versions_need_approval" field. It's identical to VersionsNeedApprovalEQ.
+func VersionsNeedApproval(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldEQ(FieldVersionsNeedApproval, v))
+}
+
 // ChangeHead applies equality check predicate on the "change_head" field. It's identical to ChangeHeadEQ.
 func ChangeHead(v int64) predicate.Organization {
 	return predicate.Organization(sql.FieldEQ(FieldChangeHead, v))
@@ -222,6 +227,16 @@ func ParentIDEqualFold(v string) predicate.Organization {
 // ParentIDContainsFold applies the ContainsFold predicate on the "parent_id" field.
 func ParentIDContainsFold(v string) predicate.Organization {
 	return predicate.Organization(sql.FieldContainsFold(FieldParentID, v))
+}
+
+// VersionsNeedApprovalEQ applies the EQ predicate on the "versions_need_approval" field.
+func VersionsNeedApprovalEQ(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldEQ(FieldVersionsNeedApproval, v))
+}
+
+// VersionsNeedApprovalNEQ applies the NEQ predicate on the "versions_need_approval" field.
+func VersionsNeedApprovalNEQ(v bool) predicate.Organization {
+	return predicate.Organization(sql.FieldNEQ(FieldVersionsNeedApproval, v))
 }
 
 // ChangeHeadEQ applies the EQ predicate on the "change_head" field.

@@ -9,6 +9,15 @@ import (
 // Agent is the predicate function for agent builders.
 type Agent func(*sql.Selector)
 
+// Approval is the predicate function for approval builders.
+type Approval func(*sql.Selector)
+
+// Artifact is the predicate function for artifact builders.
+type Artifact func(*sql.Selector)
+
+// Attachment is the predicate function for attachment builders.
+type Attachment func(*sql.Selector)
+
 // Blob is the predicate function for blob builders.
 type Blob func(*sql.Selector)
 
@@ -20,6 +29,12 @@ type Call func(*sql.Selector)
 
 // Change is the predicate function for change builders.
 type Change func(*sql.Selector)
+
+// Content is the predicate function for content builders.
+type Content func(*sql.Selector)
+
+// File is the predicate function for file builders.
+type File func(*sql.Selector)
 
 // Generation is the predicate function for generation builders.
 type Generation func(*sql.Selector)
@@ -42,6 +57,9 @@ type Run func(*sql.Selector)
 // Script is the predicate function for script builders.
 type Script func(*sql.Selector)
 
+// ScriptLabel is the predicate function for scriptlabel builders.
+type ScriptLabel func(*sql.Selector)
+
 // Secret is the predicate function for secret builders.
 type Secret func(*sql.Selector)
 
@@ -53,3 +71,6 @@ type SnapshotEntry func(*sql.Selector)
 
 // Version is the predicate function for version builders.
 type Version func(*sql.Selector)
+
+// VersionFile is the predicate function for versionfile builders.
+type VersionFile func(*sql.Selector)

@@ -24,6 +24,8 @@ const (
 	FieldStatus = "status"
 	// FieldGeneration holds the string denoting the generation field in the database.
 	FieldGeneration = "generation"
+	// FieldDirect holds the string denoting the direct field in the database.
+	FieldDirect = "direct"
 	// FieldScripting holds the string denoting the scripting field in the database.
 	FieldScripting = "scripting"
 	// FieldEnvironment holds the string denoting the environment field in the database.
@@ -69,6 +71,7 @@ var Columns = []string{
 	FieldKeyID,
 	FieldStatus,
 	FieldGeneration,
+	FieldDirect,
 	FieldScripting,
 	FieldEnvironment,
 	FieldTools,
@@ -99,6 +102,8 @@ var (
 	StatusValidator func(string) error
 	// DefaultGeneration holds the default value on creation for the "generation" field.
 	DefaultGeneration int
+	// DefaultDirect holds the default value on creation for the "direct" field.
+	DefaultDirect bool
 	// DefaultScripting holds the default value on creation for the "scripting" field.
 	DefaultScripting bool
 	// DefaultOwner holds the default value on creation for the "owner" field.
@@ -147,6 +152,11 @@ func ByStatus(opts ...sql.OrderTermOption) OrderOption {
 // ByGeneration orders the results by the generation field.
 func ByGeneration(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldGeneration, opts...).ToFunc()
+}
+
+// ByDirect orders the results by the direct field.
+func ByDirect(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDirect, opts...).ToFunc()
 }
 
 // ByScripting orders the results by the scripting field.

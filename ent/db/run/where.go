@@ -95,6 +95,11 @@ func Generation(v int) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldGeneration, v))
 }
 
+// Direct applies equality check predicate on the "direct" field. It's identical to DirectEQ.
+func Direct(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldDirect, v))
+}
+
 // Scripting applies equality check predicate on the "scripting" field. It's identical to ScriptingEQ.
 func Scripting(v bool) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldScripting, v))
@@ -478,6 +483,16 @@ func GenerationLT(v int) predicate.Run {
 // GenerationLTE applies the LTE predicate on the "generation" field.
 func GenerationLTE(v int) predicate.Run {
 	return predicate.Run(sql.FieldLTE(FieldGeneration, v))
+}
+
+// DirectEQ applies the EQ predicate on the "direct" field.
+func DirectEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldDirect, v))
+}
+
+// DirectNEQ applies the NEQ predicate on the "direct" field.
+func DirectNEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldDirect, v))
 }
 
 // ScriptingEQ applies the EQ predicate on the "scripting" field.

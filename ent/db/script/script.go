@@ -24,6 +24,10 @@ const (
 	FieldLatestVersionID = "latest_version_id"
 	// FieldLatestNumber holds the string denoting the latest_number field in the database.
 	FieldLatestNumber = "latest_number"
+	// FieldPublished holds the string denoting the published field in the database.
+	FieldPublished = "published"
+	// FieldMetadata holds the string denoting the metadata field in the database.
+	FieldMetadata = "metadata"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
 	// FieldDeletedAt holds the string denoting the deleted_at field in the database.
@@ -59,6 +63,8 @@ var Columns = []string{
 	FieldName,
 	FieldLatestVersionID,
 	FieldLatestNumber,
+	FieldPublished,
+	FieldMetadata,
 	FieldUpdatedAt,
 	FieldDeletedAt,
 }
@@ -82,6 +88,8 @@ var (
 	NameValidator func(string) error
 	// LatestVersionIDValidator is a validator for the "latest_version_id" field. It is called by the builders before save.
 	LatestVersionIDValidator func(string) error
+	// DefaultPublished holds the default value on creation for the "published" field.
+	DefaultPublished bool
 	// IDValidator is a validator for the "id" field. It is called by the builders before save.
 	IDValidator func(string) error
 )
@@ -122,6 +130,11 @@ func ByLatestVersionID(opts ...sql.OrderTermOption) OrderOption {
 // ByLatestNumber orders the results by the latest_number field.
 func ByLatestNumber(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLatestNumber, opts...).ToFunc()
+}
+
+// ByPublished orders the results by the published field.
+func ByPublished(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPublished, opts...).ToFunc()
 }
 
 // ByUpdatedAt orders the results by the updated_at field.

@@ -95,6 +95,16 @@ func LatestNumber(v int) predicate.Script {
 	return predicate.Script(sql.FieldEQ(FieldLatestNumber, v))
 }
 
+// Published applies equality check predicate on the "published" field. It's identical to PublishedEQ.
+func Published(v bool) predicate.Script {
+	return predicate.Script(sql.FieldEQ(FieldPublished, v))
+}
+
+// Metadata applies equality check predicate on the "metadata" field. It's identical to MetadataEQ.
+func Metadata(v []byte) predicate.Script {
+	return predicate.Script(sql.FieldEQ(FieldMetadata, v))
+}
+
 // UpdatedAt applies equality check predicate on the "updated_at" field. It's identical to UpdatedAtEQ.
 func UpdatedAt(v time.Time) predicate.Script {
 	return predicate.Script(sql.FieldEQ(FieldUpdatedAt, v))
@@ -263,6 +273,16 @@ func AgentIDHasPrefix(v string) predicate.Script {
 // AgentIDHasSuffix applies the HasSuffix predicate on the "agent_id" field.
 func AgentIDHasSuffix(v string) predicate.Script {
 	return predicate.Script(sql.FieldHasSuffix(FieldAgentID, v))
+}
+
+// AgentIDIsNil applies the IsNil predicate on the "agent_id" field.
+func AgentIDIsNil() predicate.Script {
+	return predicate.Script(sql.FieldIsNull(FieldAgentID))
+}
+
+// AgentIDNotNil applies the NotNil predicate on the "agent_id" field.
+func AgentIDNotNil() predicate.Script {
+	return predicate.Script(sql.FieldNotNull(FieldAgentID))
 }
 
 // AgentIDEqualFold applies the EqualFold predicate on the "agent_id" field.
@@ -443,6 +463,66 @@ func LatestNumberLT(v int) predicate.Script {
 // LatestNumberLTE applies the LTE predicate on the "latest_number" field.
 func LatestNumberLTE(v int) predicate.Script {
 	return predicate.Script(sql.FieldLTE(FieldLatestNumber, v))
+}
+
+// PublishedEQ applies the EQ predicate on the "published" field.
+func PublishedEQ(v bool) predicate.Script {
+	return predicate.Script(sql.FieldEQ(FieldPublished, v))
+}
+
+// PublishedNEQ applies the NEQ predicate on the "published" field.
+func PublishedNEQ(v bool) predicate.Script {
+	return predicate.Script(sql.FieldNEQ(FieldPublished, v))
+}
+
+// MetadataEQ applies the EQ predicate on the "metadata" field.
+func MetadataEQ(v []byte) predicate.Script {
+	return predicate.Script(sql.FieldEQ(FieldMetadata, v))
+}
+
+// MetadataNEQ applies the NEQ predicate on the "metadata" field.
+func MetadataNEQ(v []byte) predicate.Script {
+	return predicate.Script(sql.FieldNEQ(FieldMetadata, v))
+}
+
+// MetadataIn applies the In predicate on the "metadata" field.
+func MetadataIn(vs ...[]byte) predicate.Script {
+	return predicate.Script(sql.FieldIn(FieldMetadata, vs...))
+}
+
+// MetadataNotIn applies the NotIn predicate on the "metadata" field.
+func MetadataNotIn(vs ...[]byte) predicate.Script {
+	return predicate.Script(sql.FieldNotIn(FieldMetadata, vs...))
+}
+
+// MetadataGT applies the GT predicate on the "metadata" field.
+func MetadataGT(v []byte) predicate.Script {
+	return predicate.Script(sql.FieldGT(FieldMetadata, v))
+}
+
+// MetadataGTE applies the GTE predicate on the "metadata" field.
+func MetadataGTE(v []byte) predicate.Script {
+	return predicate.Script(sql.FieldGTE(FieldMetadata, v))
+}
+
+// MetadataLT applies the LT predicate on the "metadata" field.
+func MetadataLT(v []byte) predicate.Script {
+	return predicate.Script(sql.FieldLT(FieldMetadata, v))
+}
+
+// MetadataLTE applies the LTE predicate on the "metadata" field.
+func MetadataLTE(v []byte) predicate.Script {
+	return predicate.Script(sql.FieldLTE(FieldMetadata, v))
+}
+
+// MetadataIsNil applies the IsNil predicate on the "metadata" field.
+func MetadataIsNil() predicate.Script {
+	return predicate.Script(sql.FieldIsNull(FieldMetadata))
+}
+
+// MetadataNotNil applies the NotNil predicate on the "metadata" field.
+func MetadataNotNil() predicate.Script {
+	return predicate.Script(sql.FieldNotNull(FieldMetadata))
 }
 
 // UpdatedAtEQ applies the EQ predicate on the "updated_at" field.

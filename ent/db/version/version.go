@@ -24,12 +24,24 @@ const (
 	FieldDescription = "description"
 	// FieldParameters holds the string denoting the parameters field in the database.
 	FieldParameters = "parameters"
+	// FieldEntrypoint holds the string denoting the entrypoint field in the database.
+	FieldEntrypoint = "entrypoint"
 	// FieldSource holds the string denoting the source field in the database.
 	FieldSource = "source"
 	// FieldSourceHash holds the string denoting the source_hash field in the database.
 	FieldSourceHash = "source_hash"
 	// FieldTimeoutSeconds holds the string denoting the timeout_seconds field in the database.
 	FieldTimeoutSeconds = "timeout_seconds"
+	// FieldBackground holds the string denoting the background field in the database.
+	FieldBackground = "background"
+	// FieldLabels holds the string denoting the labels field in the database.
+	FieldLabels = "labels"
+	// FieldMetadata holds the string denoting the metadata field in the database.
+	FieldMetadata = "metadata"
+	// FieldPublishedAt holds the string denoting the published_at field in the database.
+	FieldPublishedAt = "published_at"
+	// FieldRejectedAt holds the string denoting the rejected_at field in the database.
+	FieldRejectedAt = "rejected_at"
 	// FieldFreshInterpreter holds the string denoting the fresh_interpreter field in the database.
 	FieldFreshInterpreter = "fresh_interpreter"
 	// FieldAuthorKeyID holds the string denoting the author_key_id field in the database.
@@ -67,9 +79,15 @@ var Columns = []string{
 	FieldNumber,
 	FieldDescription,
 	FieldParameters,
+	FieldEntrypoint,
 	FieldSource,
 	FieldSourceHash,
 	FieldTimeoutSeconds,
+	FieldBackground,
+	FieldLabels,
+	FieldMetadata,
+	FieldPublishedAt,
+	FieldRejectedAt,
 	FieldFreshInterpreter,
 	FieldAuthorKeyID,
 	FieldAuthorCallID,
@@ -92,6 +110,8 @@ var (
 	ScriptIDValidator func(string) error
 	// SourceHashValidator is a validator for the "source_hash" field. It is called by the builders before save.
 	SourceHashValidator func(string) error
+	// DefaultBackground holds the default value on creation for the "background" field.
+	DefaultBackground bool
 	// DefaultFreshInterpreter holds the default value on creation for the "fresh_interpreter" field.
 	DefaultFreshInterpreter bool
 	// AuthorKeyIDValidator is a validator for the "author_key_id" field. It is called by the builders before save.
@@ -148,6 +168,21 @@ func BySourceHash(opts ...sql.OrderTermOption) OrderOption {
 // ByTimeoutSeconds orders the results by the timeout_seconds field.
 func ByTimeoutSeconds(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTimeoutSeconds, opts...).ToFunc()
+}
+
+// ByBackground orders the results by the background field.
+func ByBackground(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBackground, opts...).ToFunc()
+}
+
+// ByPublishedAt orders the results by the published_at field.
+func ByPublishedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPublishedAt, opts...).ToFunc()
+}
+
+// ByRejectedAt orders the results by the rejected_at field.
+func ByRejectedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRejectedAt, opts...).ToFunc()
 }
 
 // ByFreshInterpreter orders the results by the fresh_interpreter field.

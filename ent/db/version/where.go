@@ -95,6 +95,11 @@ func Parameters(v []byte) predicate.Version {
 	return predicate.Version(sql.FieldEQ(FieldParameters, v))
 }
 
+// Entrypoint applies equality check predicate on the "entrypoint" field. It's identical to EntrypointEQ.
+func Entrypoint(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldEntrypoint, v))
+}
+
 // Source applies equality check predicate on the "source" field. It's identical to SourceEQ.
 func Source(v string) predicate.Version {
 	return predicate.Version(sql.FieldEQ(FieldSource, v))
@@ -108,6 +113,31 @@ func SourceHash(v string) predicate.Version {
 // TimeoutSeconds applies equality check predicate on the "timeout_seconds" field. It's identical to TimeoutSecondsEQ.
 func TimeoutSeconds(v int) predicate.Version {
 	return predicate.Version(sql.FieldEQ(FieldTimeoutSeconds, v))
+}
+
+// Background applies equality check predicate on the "background" field. It's identical to BackgroundEQ.
+func Background(v bool) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldBackground, v))
+}
+
+// Labels applies equality check predicate on the "labels" field. It's identical to LabelsEQ.
+func Labels(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldLabels, v))
+}
+
+// Metadata applies equality check predicate on the "metadata" field. It's identical to MetadataEQ.
+func Metadata(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldMetadata, v))
+}
+
+// PublishedAt applies equality check predicate on the "published_at" field. It's identical to PublishedAtEQ.
+func PublishedAt(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldPublishedAt, v))
+}
+
+// RejectedAt applies equality check predicate on the "rejected_at" field. It's identical to RejectedAtEQ.
+func RejectedAt(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldRejectedAt, v))
 }
 
 // FreshInterpreter applies equality check predicate on the "fresh_interpreter" field. It's identical to FreshInterpreterEQ.
@@ -450,6 +480,56 @@ func ParametersNotNil() predicate.Version {
 	return predicate.Version(sql.FieldNotNull(FieldParameters))
 }
 
+// EntrypointEQ applies the EQ predicate on the "entrypoint" field.
+func EntrypointEQ(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldEntrypoint, v))
+}
+
+// EntrypointNEQ applies the NEQ predicate on the "entrypoint" field.
+func EntrypointNEQ(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldNEQ(FieldEntrypoint, v))
+}
+
+// EntrypointIn applies the In predicate on the "entrypoint" field.
+func EntrypointIn(vs ...[]byte) predicate.Version {
+	return predicate.Version(sql.FieldIn(FieldEntrypoint, vs...))
+}
+
+// EntrypointNotIn applies the NotIn predicate on the "entrypoint" field.
+func EntrypointNotIn(vs ...[]byte) predicate.Version {
+	return predicate.Version(sql.FieldNotIn(FieldEntrypoint, vs...))
+}
+
+// EntrypointGT applies the GT predicate on the "entrypoint" field.
+func EntrypointGT(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldGT(FieldEntrypoint, v))
+}
+
+// EntrypointGTE applies the GTE predicate on the "entrypoint" field.
+func EntrypointGTE(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldGTE(FieldEntrypoint, v))
+}
+
+// EntrypointLT applies the LT predicate on the "entrypoint" field.
+func EntrypointLT(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldLT(FieldEntrypoint, v))
+}
+
+// EntrypointLTE applies the LTE predicate on the "entrypoint" field.
+func EntrypointLTE(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldLTE(FieldEntrypoint, v))
+}
+
+// EntrypointIsNil applies the IsNil predicate on the "entrypoint" field.
+func EntrypointIsNil() predicate.Version {
+	return predicate.Version(sql.FieldIsNull(FieldEntrypoint))
+}
+
+// EntrypointNotNil applies the NotNil predicate on the "entrypoint" field.
+func EntrypointNotNil() predicate.Version {
+	return predicate.Version(sql.FieldNotNull(FieldEntrypoint))
+}
+
 // SourceEQ applies the EQ predicate on the "source" field.
 func SourceEQ(v string) predicate.Version {
 	return predicate.Version(sql.FieldEQ(FieldSource, v))
@@ -618,6 +698,216 @@ func TimeoutSecondsLT(v int) predicate.Version {
 // TimeoutSecondsLTE applies the LTE predicate on the "timeout_seconds" field.
 func TimeoutSecondsLTE(v int) predicate.Version {
 	return predicate.Version(sql.FieldLTE(FieldTimeoutSeconds, v))
+}
+
+// BackgroundEQ applies the EQ predicate on the "background" field.
+func BackgroundEQ(v bool) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldBackground, v))
+}
+
+// BackgroundNEQ applies the NEQ predicate on the "background" field.
+func BackgroundNEQ(v bool) predicate.Version {
+	return predicate.Version(sql.FieldNEQ(FieldBackground, v))
+}
+
+// LabelsEQ applies the EQ predicate on the "labels" field.
+func LabelsEQ(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldLabels, v))
+}
+
+// LabelsNEQ applies the NEQ predicate on the "labels" field.
+func LabelsNEQ(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldNEQ(FieldLabels, v))
+}
+
+// LabelsIn applies the In predicate on the "labels" field.
+func LabelsIn(vs ...[]byte) predicate.Version {
+	return predicate.Version(sql.FieldIn(FieldLabels, vs...))
+}
+
+// LabelsNotIn applies the NotIn predicate on the "labels" field.
+func LabelsNotIn(vs ...[]byte) predicate.Version {
+	return predicate.Version(sql.FieldNotIn(FieldLabels, vs...))
+}
+
+// LabelsGT applies the GT predicate on the "labels" field.
+func LabelsGT(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldGT(FieldLabels, v))
+}
+
+// LabelsGTE applies the GTE predicate on the "labels" field.
+func LabelsGTE(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldGTE(FieldLabels, v))
+}
+
+// LabelsLT applies the LT predicate on the "labels" field.
+func LabelsLT(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldLT(FieldLabels, v))
+}
+
+// LabelsLTE applies the LTE predicate on the "labels" field.
+func LabelsLTE(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldLTE(FieldLabels, v))
+}
+
+// LabelsIsNil applies the IsNil predicate on the "labels" field.
+func LabelsIsNil() predicate.Version {
+	return predicate.Version(sql.FieldIsNull(FieldLabels))
+}
+
+// LabelsNotNil applies the NotNil predicate on the "labels" field.
+func LabelsNotNil() predicate.Version {
+	return predicate.Version(sql.FieldNotNull(FieldLabels))
+}
+
+// MetadataEQ applies the EQ predicate on the "metadata" field.
+func MetadataEQ(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldMetadata, v))
+}
+
+// MetadataNEQ applies the NEQ predicate on the "metadata" field.
+func MetadataNEQ(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldNEQ(FieldMetadata, v))
+}
+
+// MetadataIn applies the In predicate on the "metadata" field.
+func MetadataIn(vs ...[]byte) predicate.Version {
+	return predicate.Version(sql.FieldIn(FieldMetadata, vs...))
+}
+
+// MetadataNotIn applies the NotIn predicate on the "metadata" field.
+func MetadataNotIn(vs ...[]byte) predicate.Version {
+	return predicate.Version(sql.FieldNotIn(FieldMetadata, vs...))
+}
+
+// MetadataGT applies the GT predicate on the "metadata" field.
+func MetadataGT(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldGT(FieldMetadata, v))
+}
+
+// MetadataGTE applies the GTE predicate on the "metadata" field.
+func MetadataGTE(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldGTE(FieldMetadata, v))
+}
+
+// MetadataLT applies the LT predicate on the "metadata" field.
+func MetadataLT(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldLT(FieldMetadata, v))
+}
+
+// MetadataLTE applies the LTE predicate on the "metadata" field.
+func MetadataLTE(v []byte) predicate.Version {
+	return predicate.Version(sql.FieldLTE(FieldMetadata, v))
+}
+
+// MetadataIsNil applies the IsNil predicate on the "metadata" field.
+func MetadataIsNil() predicate.Version {
+	return predicate.Version(sql.FieldIsNull(FieldMetadata))
+}
+
+// MetadataNotNil applies the NotNil predicate on the "metadata" field.
+func MetadataNotNil() predicate.Version {
+	return predicate.Version(sql.FieldNotNull(FieldMetadata))
+}
+
+// PublishedAtEQ applies the EQ predicate on the "published_at" field.
+func PublishedAtEQ(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldPublishedAt, v))
+}
+
+// PublishedAtNEQ applies the NEQ predicate on the "published_at" field.
+func PublishedAtNEQ(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldNEQ(FieldPublishedAt, v))
+}
+
+// PublishedAtIn applies the In predicate on the "published_at" field.
+func PublishedAtIn(vs ...time.Time) predicate.Version {
+	return predicate.Version(sql.FieldIn(FieldPublishedAt, vs...))
+}
+
+// PublishedAtNotIn applies the NotIn predicate on the "published_at" field.
+func PublishedAtNotIn(vs ...time.Time) predicate.Version {
+	return predicate.Version(sql.FieldNotIn(FieldPublishedAt, vs...))
+}
+
+// PublishedAtGT applies the GT predicate on the "published_at" field.
+func PublishedAtGT(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldGT(FieldPublishedAt, v))
+}
+
+// PublishedAtGTE applies the GTE predicate on the "published_at" field.
+func PublishedAtGTE(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldGTE(FieldPublishedAt, v))
+}
+
+// PublishedAtLT applies the LT predicate on the "published_at" field.
+func PublishedAtLT(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldLT(FieldPublishedAt, v))
+}
+
+// PublishedAtLTE applies the LTE predicate on the "published_at" field.
+func PublishedAtLTE(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldLTE(FieldPublishedAt, v))
+}
+
+// PublishedAtIsNil applies the IsNil predicate on the "published_at" field.
+func PublishedAtIsNil() predicate.Version {
+	return predicate.Version(sql.FieldIsNull(FieldPublishedAt))
+}
+
+// PublishedAtNotNil applies the NotNil predicate on the "published_at" field.
+func PublishedAtNotNil() predicate.Version {
+	return predicate.Version(sql.FieldNotNull(FieldPublishedAt))
+}
+
+// RejectedAtEQ applies the EQ predicate on the "rejected_at" field.
+func RejectedAtEQ(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldEQ(FieldRejectedAt, v))
+}
+
+// RejectedAtNEQ applies the NEQ predicate on the "rejected_at" field.
+func RejectedAtNEQ(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldNEQ(FieldRejectedAt, v))
+}
+
+// RejectedAtIn applies the In predicate on the "rejected_at" field.
+func RejectedAtIn(vs ...time.Time) predicate.Version {
+	return predicate.Version(sql.FieldIn(FieldRejectedAt, vs...))
+}
+
+// RejectedAtNotIn applies the NotIn predicate on the "rejected_at" field.
+func RejectedAtNotIn(vs ...time.Time) predicate.Version {
+	return predicate.Version(sql.FieldNotIn(FieldRejectedAt, vs...))
+}
+
+// RejectedAtGT applies the GT predicate on the "rejected_at" field.
+func RejectedAtGT(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldGT(FieldRejectedAt, v))
+}
+
+// RejectedAtGTE applies the GTE predicate on the "rejected_at" field.
+func RejectedAtGTE(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldGTE(FieldRejectedAt, v))
+}
+
+// RejectedAtLT applies the LT predicate on the "rejected_at" field.
+func RejectedAtLT(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldLT(FieldRejectedAt, v))
+}
+
+// RejectedAtLTE applies the LTE predicate on the "rejected_at" field.
+func RejectedAtLTE(v time.Time) predicate.Version {
+	return predicate.Version(sql.FieldLTE(FieldRejectedAt, v))
+}
+
+// RejectedAtIsNil applies the IsNil predicate on the "rejected_at" field.
+func RejectedAtIsNil() predicate.Version {
+	return predicate.Version(sql.FieldIsNull(FieldRejectedAt))
+}
+
+// RejectedAtNotNil applies the NotNil predicate on the "rejected_at" field.
+func RejectedAtNotNil() predicate.Version {
+	return predicate.Version(sql.FieldNotNull(FieldRejectedAt))
 }
 
 // FreshInterpreterEQ applies the EQ predicate on the "fresh_interpreter" field.

@@ -7,6 +7,7 @@ CREATE TABLE `agents` (
   `keeps_home` bool NOT NULL DEFAULT (false),
   `max_scripts` integer NOT NULL DEFAULT (10),
   `connected_tools` json NOT NULL,
+  `tools` json NULL,
   `updated_at` datetime NOT NULL,
   `deleted_at` datetime NULL,
   `organization_id` text NOT NULL,
@@ -16,6 +17,59 @@ CREATE TABLE `agents` (
 );
 -- Create index "agent_organization_id_id" to table: "agents"
 CREATE INDEX `agent_organization_id_id` ON `agents` (`organization_id`, `id`);
+-- Create "approvals" table
+CREATE TABLE `approvals` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `version_id` text NOT NULL,
+  `decision` text NOT NULL,
+  `comment` text NOT NULL,
+  `key_id` text NOT NULL,
+  `organization_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `approvals_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION
+);
+-- Create index "approval_organization_id_version_id_id" to table: "approvals"
+CREATE INDEX `approval_organization_id_version_id_id` ON `approvals` (`organization_id`, `version_id`, `id`);
+-- Create "artifacts" table
+CREATE TABLE `artifacts` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `position` integer NOT NULL,
+  `name` blob NOT NULL,
+  `content_type` text NOT NULL,
+  `sha256` text NOT NULL,
+  `size` integer NOT NULL,
+  `organization_id` text NOT NULL,
+  `call_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `artifacts_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `artifacts_calls_call` FOREIGN KEY (`call_id`) REFERENCES `calls` (`id`) ON DELETE NO ACTION
+);
+-- Create index "artifact_organization_id_id" to table: "artifacts"
+CREATE INDEX `artifact_organization_id_id` ON `artifacts` (`organization_id`, `id`);
+-- Create index "artifact_organization_id_call_id_position" to table: "artifacts"
+CREATE UNIQUE INDEX `artifact_organization_id_call_id_position` ON `artifacts` (`organization_id`, `call_id`, `position`);
+-- Create index "artifact_sha256" to table: "artifacts"
+CREATE INDEX `artifact_sha256` ON `artifacts` (`sha256`);
+-- Create "attachments" table
+CREATE TABLE `attachments` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `organization_id` text NOT NULL,
+  `position` integer NOT NULL,
+  `file_id` text NOT NULL,
+  `filename` text NOT NULL,
+  `content_type` text NOT NULL,
+  `sha256` text NOT NULL,
+  `size` integer NOT NULL,
+  `created_at` datetime NOT NULL,
+  `run_id` text NOT NULL,
+  CONSTRAINT `attachments_runs_run` FOREIGN KEY (`run_id`) REFERENCES `runs` (`id`) ON DELETE NO ACTION
+);
+-- Create index "attachment_organization_id_run_id_position" to table: "attachments"
+CREATE UNIQUE INDEX `attachment_organization_id_run_id_position` ON `attachments` (`organization_id`, `run_id`, `position`);
+-- Create index "attachment_sha256" to table: "attachments"
+CREATE INDEX `attachment_sha256` ON `attachments` (`sha256`);
 -- Create "blobs" table
 CREATE TABLE `blobs` (
   `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -59,6 +113,7 @@ CREATE TABLE `calls` (
   `stdout` blob NOT NULL,
   `stderr` blob NOT NULL,
   `truncated` bool NOT NULL DEFAULT (false),
+  `left` blob NULL,
   `stdout_bytes` integer NOT NULL DEFAULT (0),
   `stdout_sha256` text NULL,
   `stderr_bytes` integer NOT NULL DEFAULT (0),
@@ -108,6 +163,32 @@ CREATE TABLE `changes` (
 CREATE UNIQUE INDEX `change_organization_id_offset` ON `changes` (`organization_id`, `offset`);
 -- Create index "change_organization_id_agent_id_offset" to table: "changes"
 CREATE INDEX `change_organization_id_agent_id_offset` ON `changes` (`organization_id`, `agent_id`, `offset`);
+-- Create "contents" table
+CREATE TABLE `contents` (
+  `id` text NOT NULL,
+  `size` integer NOT NULL,
+  `touched_at` datetime NOT NULL,
+  PRIMARY KEY (`id`)
+);
+-- Create index "content_touched_at" to table: "contents"
+CREATE INDEX `content_touched_at` ON `contents` (`touched_at`);
+-- Create "files" table
+CREATE TABLE `files` (
+  `id` text NOT NULL,
+  `created_at` datetime NOT NULL,
+  `key_id` text NOT NULL,
+  `filename` text NOT NULL,
+  `content_type` text NOT NULL,
+  `sha256` text NOT NULL,
+  `size` integer NOT NULL,
+  `organization_id` text NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `files_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION
+);
+-- Create index "file_organization_id_id" to table: "files"
+CREATE INDEX `file_organization_id_id` ON `files` (`organization_id`, `id`);
+-- Create index "file_sha256" to table: "files"
+CREATE INDEX `file_sha256` ON `files` (`sha256`);
 -- Create "generations" table
 CREATE TABLE `generations` (
   `id` text NOT NULL,
@@ -166,6 +247,7 @@ CREATE TABLE `keys` (
   `prefix` text NOT NULL,
   `secret_sha256` blob NOT NULL,
   `capabilities` json NOT NULL,
+  `tool_rules` blob NULL,
   `exec_timeout_seconds` integer NULL,
   `operator` bool NOT NULL DEFAULT (false),
   `last_used_at` datetime NULL,
@@ -183,6 +265,7 @@ CREATE TABLE `organizations` (
   `id` text NOT NULL,
   `name` text NOT NULL,
   `parent_id` text NULL,
+  `versions_need_approval` bool NOT NULL DEFAULT (false),
   `change_head` integer NOT NULL DEFAULT (0),
   `created_at` datetime NOT NULL,
   PRIMARY KEY (`id`)
@@ -196,6 +279,7 @@ CREATE TABLE `runs` (
   `key_id` text NOT NULL,
   `status` text NOT NULL,
   `generation` integer NOT NULL DEFAULT (0),
+  `direct` bool NOT NULL DEFAULT (false),
   `scripting` bool NOT NULL DEFAULT (false),
   `environment` blob NOT NULL,
   `tools` blob NOT NULL,
@@ -222,18 +306,36 @@ CREATE TABLE `scripts` (
   `name` text NOT NULL,
   `latest_version_id` text NOT NULL,
   `latest_number` integer NOT NULL,
+  `published` bool NOT NULL DEFAULT (true),
+  `metadata` blob NULL,
   `updated_at` datetime NOT NULL,
   `deleted_at` datetime NULL,
   `organization_id` text NOT NULL,
-  `agent_id` text NOT NULL,
+  `agent_id` text NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `scripts_organizations_organization` FOREIGN KEY (`organization_id`) REFERENCES `organizations` (`id`) ON DELETE NO ACTION,
-  CONSTRAINT `scripts_agents_agent` FOREIGN KEY (`agent_id`) REFERENCES `agents` (`id`) ON DELETE NO ACTION
+  CONSTRAINT `scripts_agents_agent` FOREIGN KEY (`agent_id`) REFERENCES `agents` (`id`) ON DELETE SET NULL
 );
 -- Create index "scripts_live_name" to table: "scripts"
 CREATE UNIQUE INDEX `scripts_live_name` ON `scripts` (`organization_id`, `agent_id`, `name`) WHERE deleted_at IS NULL;
+-- Create index "scripts_live_package" to table: "scripts"
+CREATE UNIQUE INDEX `scripts_live_package` ON `scripts` (`organization_id`, `name`) WHERE deleted_at IS NULL AND agent_id IS NULL;
 -- Create index "script_organization_id_agent_id_id" to table: "scripts"
 CREATE INDEX `script_organization_id_agent_id_id` ON `scripts` (`organization_id`, `agent_id`, `id`);
+-- Create "script_labels" table
+CREATE TABLE `script_labels` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `organization_id` text NOT NULL,
+  `position` integer NOT NULL,
+  `name` text NOT NULL,
+  `value` text NOT NULL,
+  `script_id` text NOT NULL,
+  CONSTRAINT `script_labels_scripts_script` FOREIGN KEY (`script_id`) REFERENCES `scripts` (`id`) ON DELETE NO ACTION
+);
+-- Create index "scriptlabel_organization_id_script_id_name" to table: "script_labels"
+CREATE UNIQUE INDEX `scriptlabel_organization_id_script_id_name` ON `script_labels` (`organization_id`, `script_id`, `name`);
+-- Create index "scriptlabel_organization_id_name_value" to table: "script_labels"
+CREATE INDEX `scriptlabel_organization_id_name_value` ON `script_labels` (`organization_id`, `name`, `value`);
 -- Create "secrets" table
 CREATE TABLE `secrets` (
   `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -287,9 +389,15 @@ CREATE TABLE `versions` (
   `number` integer NOT NULL,
   `description` text NOT NULL,
   `parameters` blob NULL,
+  `entrypoint` blob NULL,
   `source` text NOT NULL,
   `source_hash` text NOT NULL,
   `timeout_seconds` integer NOT NULL,
+  `background` bool NOT NULL DEFAULT (false),
+  `labels` blob NULL,
+  `metadata` blob NULL,
+  `published_at` datetime NULL,
+  `rejected_at` datetime NULL,
   `fresh_interpreter` bool NOT NULL DEFAULT (false),
   `author_key_id` text NULL,
   `author_call_id` text NULL,
@@ -302,3 +410,17 @@ CREATE TABLE `versions` (
 );
 -- Create index "version_organization_id_script_id_number" to table: "versions"
 CREATE UNIQUE INDEX `version_organization_id_script_id_number` ON `versions` (`organization_id`, `script_id`, `number`);
+-- Create "version_files" table
+CREATE TABLE `version_files` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `organization_id` text NOT NULL,
+  `path` text NOT NULL,
+  `sha256` text NOT NULL,
+  `size` integer NOT NULL,
+  `version_id` text NOT NULL,
+  CONSTRAINT `version_files_versions_version` FOREIGN KEY (`version_id`) REFERENCES `versions` (`id`) ON DELETE NO ACTION
+);
+-- Create index "versionfile_organization_id_version_id_path" to table: "version_files"
+CREATE UNIQUE INDEX `versionfile_organization_id_version_id_path` ON `version_files` (`organization_id`, `version_id`, `path`);
+-- Create index "versionfile_sha256" to table: "version_files"
+CREATE INDEX `versionfile_sha256` ON `version_files` (`sha256`);
