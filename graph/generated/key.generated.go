@@ -119,6 +119,38 @@ func (ec *executionContext) fieldContext_ApiKey_capabilities(_ context.Context, 
 	return graphql.NewScalarFieldContext("ApiKey", field, false, false, "Capability")
 }
 
+func (ec *executionContext) _ApiKey_toolRules(ctx context.Context, field graphql.CollectedField, obj *key.Key) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ApiKey_toolRules(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ToolRules, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*key.ToolRule) graphql.Marshaler {
+			return ec.marshalNToolRule2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐToolRuleᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ApiKey_toolRules(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ApiKey",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ToolRule(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ApiKey_execTimeoutSeconds(ctx context.Context, field graphql.CollectedField, obj *key.Key) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -362,6 +394,52 @@ func (ec *executionContext) fieldContext_KeyRevokePayload_userErrors(_ context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _ToolRule_effect(ctx context.Context, field graphql.CollectedField, obj *key.ToolRule) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ToolRule_effect(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Effect, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v key.RuleEffect) graphql.Marshaler {
+			return ec.marshalNRuleEffect2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐRuleEffect(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ToolRule_effect(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ToolRule", field, false, false, "RuleEffect")
+}
+
+func (ec *executionContext) _ToolRule_pattern(ctx context.Context, field graphql.CollectedField, obj *key.ToolRule) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ToolRule_pattern(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Pattern, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ToolRule_pattern(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ToolRule", field, false, false, "String")
+}
+
 func (ec *executionContext) _Viewer_organization(ctx context.Context, field graphql.CollectedField, obj *key.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -464,7 +542,7 @@ func (ec *executionContext) unmarshalInputKeyCreateInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "capabilities", "execTimeoutSeconds", "organization"}
+	fieldsInOrder := [...]string{"name", "capabilities", "toolRules", "execTimeoutSeconds", "organization"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -485,6 +563,13 @@ func (ec *executionContext) unmarshalInputKeyCreateInput(ctx context.Context, ob
 				return it, err
 			}
 			it.Capabilities = data
+		case "toolRules":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("toolRules"))
+			data, err := ec.unmarshalOToolRuleInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐToolRuleᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ToolRules = data
 		case "execTimeoutSeconds":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("execTimeoutSeconds"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -558,6 +643,55 @@ func UnmarshalKeyRevokeInput(ctx context.Context, raw any) (key.RevokeInput, err
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputToolRuleInput(ctx context.Context, obj any) (key.ToolRule, error) {
+	var it key.ToolRule
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"effect", "pattern"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "effect":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("effect"))
+			data, err := ec.unmarshalNRuleEffect2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐRuleEffect(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Effect = data
+		case "pattern":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("pattern"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Pattern = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalToolRuleInput unmarshals raw into the ToolRuleInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalToolRuleInput(ctx context.Context, raw any) (key.ToolRule, error) {
+	var out key.ToolRule
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ToolRuleInput", raw, &out)
+	return out, err
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -594,6 +728,11 @@ func (ec *executionContext) _ApiKey(ctx context.Context, sel ast.SelectionSet, o
 			}
 		case "capabilities":
 			out.Values[i] = ec._ApiKey_capabilities(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "toolRules":
+			out.Values[i] = ec._ApiKey_toolRules(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -695,6 +834,44 @@ func (ec *executionContext) _KeyRevokePayload(ctx context.Context, sel ast.Selec
 			}
 		case "userErrors":
 			out.Values[i] = ec._KeyRevokePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var toolRuleImplementors = []string{"ToolRule"}
+
+func (ec *executionContext) _ToolRule(ctx context.Context, sel ast.SelectionSet, obj *key.ToolRule) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, toolRuleImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ToolRule")
+		case "effect":
+			out.Values[i] = ec._ToolRule_effect(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pattern":
+			out.Values[i] = ec._ToolRule_pattern(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -841,6 +1018,50 @@ func (ec *executionContext) marshalNKeyRevokePayload2ᚖgithubᚗcomᚋscriptori
 	return ec._KeyRevokePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNRuleEffect2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐRuleEffect(ctx context.Context, v any) (key.RuleEffect, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := key.RuleEffect(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRuleEffect2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐRuleEffect(ctx context.Context, sel ast.SelectionSet, v key.RuleEffect) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		graphql.AddInvalidNullFromMarshaler(ctx, "RuleEffect!")
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNToolRule2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐToolRuleᚄ(ctx context.Context, sel ast.SelectionSet, v []*key.ToolRule) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNToolRule2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐToolRule(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNToolRule2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐToolRule(ctx context.Context, sel ast.SelectionSet, v *key.ToolRule) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ToolRule!")
+		return graphql.Null
+	}
+	return ec._ToolRule(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNToolRuleInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐToolRule(ctx context.Context, v any) (*key.ToolRule, error) {
+	res, err := ec.unmarshalInputToolRuleInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNViewer2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐViewer(ctx context.Context, sel ast.SelectionSet, v *key.Viewer) graphql.Marshaler {
 	if v == nil {
 		graphql.AddInvalidNullError(ctx, "Viewer!")
@@ -854,6 +1075,23 @@ func (ec *executionContext) marshalOApiKey2ᚖgithubᚗcomᚋscriptoriumᚑdev�
 		return graphql.Null
 	}
 	return ec._ApiKey(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOToolRuleInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐToolRuleᚄ(ctx context.Context, v any) ([]*key.ToolRule, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*key.ToolRule, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNToolRuleInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋkeyᚐToolRule(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 // endregion ***************************** type.gotpl *****************************

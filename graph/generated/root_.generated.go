@@ -157,6 +157,7 @@ type ComplexityRoot struct {
 		Name               func(childComplexity int) int
 		Prefix             func(childComplexity int) int
 		RevokedAt          func(childComplexity int) int
+		ToolRules          func(childComplexity int) int
 	}
 
 	Call struct {
@@ -560,6 +561,11 @@ type ComplexityRoot struct {
 	ToolCallPayload struct {
 		Call       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	ToolRule struct {
+		Effect  func(childComplexity int) int
+		Pattern func(childComplexity int) int
 	}
 
 	VersionConflict struct {
@@ -996,6 +1002,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ApiKey.RevokedAt(childComplexity), true
+	case "ApiKey.toolRules":
+		if e.ComplexityRoot.ApiKey.ToolRules == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApiKey.ToolRules(childComplexity), true
 
 	case "Call.arguments":
 		if e.ComplexityRoot.Call.Arguments == nil {
@@ -2753,6 +2765,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ToolCallPayload.UserErrors(childComplexity), true
 
+	case "ToolRule.effect":
+		if e.ComplexityRoot.ToolRule.Effect == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ToolRule.Effect(childComplexity), true
+	case "ToolRule.pattern":
+		if e.ComplexityRoot.ToolRule.Pattern == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ToolRule.Pattern(childComplexity), true
+
 	case "VersionConflict.code":
 		if e.ComplexityRoot.VersionConflict.Code == nil {
 			break
@@ -2826,6 +2851,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("RunFinishInput", ec.unmarshalInputRunFinishInput),
 			graphql.NewInputUnmarshaler("RunGenerationStartInput", ec.unmarshalInputRunGenerationStartInput),
 			graphql.NewInputUnmarshaler("ToolCallInput", ec.unmarshalInputToolCallInput),
+			graphql.NewInputUnmarshaler("ToolRuleInput", ec.unmarshalInputToolRuleInput),
 		)
 	}
 	first := true
@@ -3855,6 +3881,27 @@ enum Capability {
 }
 
 """
+What a rule over the names of tools does with those that it fits.
+"""
+enum RuleEffect {
+  "They are offered, and may be called."
+  PERMIT
+  "They are not offered, and a call is REFUSED, DENIED."
+  DENY
+}
+
+"""
+A rule over the names of tools: the system's own, an agent's scripts under their own names, the organization's (` + "`" + `script__…` + "`" + `). A script that ` + "`" + `script_run` + "`" + `
+is to run goes by the name of that tool. Rule: S2-policy.
+"""
+type ToolRule {
+  "What it does with those that it fits."
+  effect: RuleEffect!
+  "The names that it fits; ` + "`" + `*` + "`" + ` stands for any characters, also none."
+  pattern: String!
+}
+
+"""
 A key of an organization. The server keeps a hash of its secret only.
 """
 type ApiKey implements Node {
@@ -3866,6 +3913,8 @@ type ApiKey implements Node {
   prefix: String!
   "What the key may do."
   capabilities: [Capability!]!
+  "Which tools it is offered and may call: the first rule whose pattern fits the tool's name decides; where none fits, it may. Rule: S2-policy."
+  toolRules: [ToolRule!]!
   "The longest that a call of this key may run, in seconds; null: the deployment's limit. Rule: S2-mintime."
   execTimeoutSeconds: Int
   "When it was made."
@@ -3884,10 +3933,25 @@ input KeyCreateInput {
   name: String!
   "What it may do; each at most once, none: it only reads. One that the own key lacks: DENIED at ` + "`" + `input.capabilities.N` + "`" + `."
   capabilities: [Capability!]!
+  """
+  Rules over the names of tools, in order, at most 100 (TOO_LARGE); left out or null: the own key's. A key that has rules itself makes only keys that keep them: the own
+  ones in their order, any others behind them, in front of and among them only such that deny (else DENIED at ` + "`" + `input.toolRules` + "`" + ` or ` + "`" + `input.toolRules.N` + "`" + `). Rule: S2-policy.
+  """
+  toolRules: [ToolRuleInput!]
   "The longest that a call of it may run: 1 to 31,536,000 seconds; left out or null: the own key's limit. More than the own key's: DENIED. Rule: S2-mintime."
   execTimeoutSeconds: Int
   "The organization that it is for; left out: the own one. Another one is the operator's only (else NOT_FOUND)."
   organization: ID
+}
+
+"""
+A rule of keyCreate.
+"""
+input ToolRuleInput {
+  "What it does with the tools that it fits."
+  effect: RuleEffect!
+  "Which tools: 1 to 128 letters, digits, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `*` + "`" + `, which stands for any characters, also none (INVALID at ` + "`" + `input.toolRules.N.pattern` + "`" + `)."
+  pattern: String!
 }
 
 """
@@ -3898,7 +3962,7 @@ type KeyCreatePayload {
   key: ApiKey
   "Its secret, answered this once; null where refused."
   secret: String
-  "Why it was refused: INVALID, NOT_FOUND (the organization), DENIED (more than the own key has). Empty on success."
+  "Why it was refused: INVALID, TOO_LARGE, NOT_FOUND (the organization), DENIED (more than the own key has). Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -5050,6 +5114,8 @@ func (ec *executionContext) childFields_ApiKey(ctx context.Context, field graphq
 		return ec.fieldContext_ApiKey_prefix(ctx, field)
 	case "capabilities":
 		return ec.fieldContext_ApiKey_capabilities(ctx, field)
+	case "toolRules":
+		return ec.fieldContext_ApiKey_toolRules(ctx, field)
 	case "execTimeoutSeconds":
 		return ec.fieldContext_ApiKey_execTimeoutSeconds(ctx, field)
 	case "createdAt":
@@ -5666,6 +5732,16 @@ func (ec *executionContext) childFields_ToolCallPayload(ctx context.Context, fie
 		return ec.fieldContext_ToolCallPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ToolCallPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ToolRule(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "effect":
+		return ec.fieldContext_ToolRule_effect(ctx, field)
+	case "pattern":
+		return ec.fieldContext_ToolRule_pattern(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ToolRule", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

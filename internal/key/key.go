@@ -30,7 +30,8 @@ type Key struct {
 	Name               string
 	Prefix             string // the first characters of the secret
 	Capabilities       []Capability
-	ExecTimeoutSeconds *int // the longest that a call may run; nil: the deployment's limit
+	ToolRules          []*ToolRule // over the names of tools, in order
+	ExecTimeoutSeconds *int        // the longest that a call may run; nil: the deployment's limit
 	Operator           bool
 	CreatedAt          time.Time
 	LastUsedAt         *time.Time // within a minute
@@ -41,6 +42,7 @@ type Key struct {
 type CreateInput struct {
 	Name               string
 	Capabilities       []Capability
+	ToolRules          []*ToolRule // nil: the own key's
 	ExecTimeoutSeconds *int
 	Organization       *string // the operator's only; nil: the own one
 }

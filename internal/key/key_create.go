@@ -60,10 +60,11 @@ func planned(v *Viewer, in CreateInput) (*Key, error) {
 	if in.Organization != nil {
 		k.OrganizationID = *in.Organization
 	}
-	var capabilities, timeout error
+	var capabilities, rules, timeout error
 	k.Capabilities, capabilities = grantable(v, in.Capabilities)
+	k.ToolRules, rules = grantableRules(v, in.ToolRules)
 	k.ExecTimeoutSeconds, timeout = grantableTimeout(v, in.ExecTimeoutSeconds)
-	return k, errors.Join(text.Label("input.name", in.Name), capabilities, timeout)
+	return k, errors.Join(text.Label("input.name", in.Name), capabilities, rules, timeout)
 }
 
 // grantable checks capabilities against the viewer's, and answers them in their fixed order.

@@ -19,11 +19,11 @@ import (
 func viewerBySecret(ctx context.Context, q *database.Querier, sum []byte) (*Viewer, error) {
 	var k Key
 	var o organization.Organization
-	var capabilities []byte
-	err := q.QueryRowContext(ctx, `SELECT k.id, k.name, k.prefix, k.capabilities, k.exec_timeout_seconds, k.operator, k.created_at, k.last_used_at,
+	var capabilities, rules []byte
+	err := q.QueryRowContext(ctx, `SELECT k.id, k.name, k.prefix, k.capabilities, k.tool_rules, k.exec_timeout_seconds, k.operator, k.created_at, k.last_used_at,
 			o.id, o.name, o.parent_id, o.created_at
 		FROM keys k JOIN organizations o ON o.id = k.organization_id WHERE k.secret_sha256 = $1 AND k.revoked_at IS NULL`, sum).
-		Scan(&k.ID, &k.Name, &k.Prefix, &capabilities, &k.ExecTimeoutSeconds, &k.Operator, &k.CreatedAt, &k.LastUsedAt,
+		Scan(&k.ID, &k.Name, &k.Prefix, &capabilities, &rules, &k.ExecTimeoutSeconds, &k.Operator, &k.CreatedAt, &k.LastUsedAt,
 			&o.ID, &o.Name, &o.ParentID, &o.CreatedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -33,6 +33,9 @@ func viewerBySecret(ctx context.Context, q *database.Querier, sum []byte) (*View
 	}
 	if err := json.Unmarshal(capabilities, &k.Capabilities); err != nil {
 		return nil, fmt.Errorf("key: capabilities of %s: %w", k.ID, err)
+	}
+	if k.ToolRules, err = DecodeRules(rules); err != nil {
+		return nil, err
 	}
 	k.OrganizationID = o.ID
 	return &Viewer{Organization: &o, Key: &k, Operator: k.Operator}, nil
@@ -44,10 +47,16 @@ func insert(ctx context.Context, tx *database.Tx, k *Key, sum []byte) error {
 	for i, c := range k.Capabilities {
 		capabilities[i] = string(c)
 	}
-	err := tx.Ent().Key.Create().SetID(k.ID).SetOrganizationID(k.OrganizationID).SetName(k.Name).SetPrefix(k.Prefix).SetSecretSha256(sum).
-		SetCapabilities(capabilities).SetNillableExecTimeoutSeconds(k.ExecTimeoutSeconds).SetOperator(k.Operator).SetCreatedAt(k.CreatedAt).
-		Exec(ctx)
-	if err != nil {
+	row := tx.Ent().Key.Create().SetID(k.ID).SetOrganizationID(k.OrganizationID).SetName(k.Name).SetPrefix(k.Prefix).SetSecretSha256(sum).
+		SetCapabilities(capabilities).SetNillableExecTimeoutSeconds(k.ExecTimeoutSeconds).SetOperator(k.Operator).SetCreatedAt(k.CreatedAt)
+	if len(k.ToolRules) > 0 {
+		rules, err := json.Marshal(k.ToolRules)
+		if err != nil {
+			return fmt.Errorf("key: rules: %w", err)
+		}
+		row.SetToolRules(rules)
+	}
+	if err := row.Exec(ctx); err != nil {
 		return fmt.Errorf("key: write: %w", err)
 	}
 	return nil
@@ -61,7 +70,9 @@ func byIDs(ctx context.Context, client *db.Client, organizationID string, ids []
 	}
 	found := make(map[string]*Key, len(rows))
 	for _, row := range rows {
-		found[row.ID] = fromRow(row)
+		if found[row.ID], err = fromRow(row); err != nil {
+			return nil, err
+		}
 	}
 	return found, nil
 }
@@ -75,7 +86,7 @@ func lockAny(ctx context.Context, tx *database.Tx, keyID string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key: lock: %w", err)
 	}
-	return fromRow(row), nil
+	return fromRow(row)
 }
 
 // lockOperators locks all operator's keys that are not revoked and answers how many there are.
@@ -146,14 +157,36 @@ func organizationExists(ctx context.Context, tx *database.Tx, organizationID str
 	return n == 1, nil
 }
 
-func fromRow(row *db.Key) *Key {
+// DecodeRules reads rules as they are kept; nothing is none.
+func DecodeRules(raw []byte) (rules []*ToolRule, err error) {
+	if len(raw) == 0 {
+		return []*ToolRule{}, nil
+	}
+	if err := json.Unmarshal(raw, &rules); err != nil {
+		return nil, fmt.Errorf("key: rules: %w", err)
+	}
+	return rules, nil
+}
+
+func fromRow(row *db.Key) (*Key, error) {
+	rules, err := DecodeRules(bytesOf(row.ToolRules))
+	if err != nil {
+		return nil, err
+	}
 	k := &Key{
 		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Prefix: row.Prefix, ExecTimeoutSeconds: row.ExecTimeoutSeconds,
 		Operator: row.Operator, CreatedAt: row.CreatedAt, LastUsedAt: row.LastUsedAt, RevokedAt: row.RevokedAt,
-		Capabilities: make([]Capability, len(row.Capabilities)),
+		Capabilities: make([]Capability, len(row.Capabilities)), ToolRules: rules,
 	}
 	for i, c := range row.Capabilities {
 		k.Capabilities[i] = Capability(c)
 	}
-	return k
+	return k, nil
+}
+
+func bytesOf(b *[]byte) []byte {
+	if b == nil {
+		return nil
+	}
+	return *b
 }
