@@ -204,6 +204,9 @@ func (_c *AgentCreate) check() error {
 	if _, ok := _c.mutation.ConnectedTools(); !ok {
 		return &ValidationError{Name: "connected_tools", err: errors.New(`db: missing required field "Agent.connected_tools"`)}
 	}
+	if _, ok := _c.mutation.Tools(); !ok {
+		return &ValidationError{Name: "tools", err: errors.New(`db: missing required field "Agent.tools"`)}
+	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`db: missing required field "Agent.updated_at"`)}
 	}
@@ -434,12 +437,6 @@ func (u *AgentUpsert) UpdateTools() *AgentUpsert {
 	return u
 }
 
-// ClearTools clears the value of the "tools" field.
-func (u *AgentUpsert) ClearTools() *AgentUpsert {
-	u.SetNull(agent.FieldTools)
-	return u
-}
-
 // SetUpdatedAt sets the "updated_at" field.
 func (u *AgentUpsert) SetUpdatedAt(v time.Time) *AgentUpsert {
 	u.Set(agent.FieldUpdatedAt, v)
@@ -612,13 +609,6 @@ func (u *AgentUpsertOne) SetTools(v []string) *AgentUpsertOne {
 func (u *AgentUpsertOne) UpdateTools() *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateTools()
-	})
-}
-
-// ClearTools clears the value of the "tools" field.
-func (u *AgentUpsertOne) ClearTools() *AgentUpsertOne {
-	return u.Update(func(s *AgentUpsert) {
-		s.ClearTools()
 	})
 }
 
@@ -966,13 +956,6 @@ func (u *AgentUpsertBulk) SetTools(v []string) *AgentUpsertBulk {
 func (u *AgentUpsertBulk) UpdateTools() *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateTools()
-	})
-}
-
-// ClearTools clears the value of the "tools" field.
-func (u *AgentUpsertBulk) ClearTools() *AgentUpsertBulk {
-	return u.Update(func(s *AgentUpsert) {
-		s.ClearTools()
 	})
 }
 

@@ -117,12 +117,6 @@ func (_u *AgentUpdate) AppendTools(v []string) *AgentUpdate {
 	return _u
 }
 
-// ClearTools clears the value of the "tools" field.
-func (_u *AgentUpdate) ClearTools() *AgentUpdate {
-	_u.mutation.ClearTools()
-	return _u
-}
-
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *AgentUpdate) SetUpdatedAt(v time.Time) *AgentUpdate {
 	_u.mutation.SetUpdatedAt(v)
@@ -246,9 +240,6 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			sqljson.Append(u, agent.FieldTools, value)
 		})
 	}
-	if _u.mutation.ToolsCleared() {
-		_spec.ClearField(agent.FieldTools, field.TypeJSON)
-	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(agent.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -364,12 +355,6 @@ func (_u *AgentUpdateOne) SetTools(v []string) *AgentUpdateOne {
 // AppendTools appends value to the "tools" field.
 func (_u *AgentUpdateOne) AppendTools(v []string) *AgentUpdateOne {
 	_u.mutation.AppendTools(v)
-	return _u
-}
-
-// ClearTools clears the value of the "tools" field.
-func (_u *AgentUpdateOne) ClearTools() *AgentUpdateOne {
-	_u.mutation.ClearTools()
 	return _u
 }
 
@@ -525,9 +510,6 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, agent.FieldTools, value)
 		})
-	}
-	if _u.mutation.ToolsCleared() {
-		_spec.ClearField(agent.FieldTools, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(agent.FieldUpdatedAt, field.TypeTime, value)

@@ -31,6 +31,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
+	"github.com/scriptorium-dev/scriptorium/ent/db/runtool"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
 	"github.com/scriptorium-dev/scriptorium/ent/db/scriptlabel"
 	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
@@ -79,6 +80,8 @@ type Client struct {
 	Organization *OrganizationClient
 	// Run is the client for interacting with the Run builders.
 	Run *RunClient
+	// RunTool is the client for interacting with the RunTool builders.
+	RunTool *RunToolClient
 	// Script is the client for interacting with the Script builders.
 	Script *ScriptClient
 	// ScriptLabel is the client for interacting with the ScriptLabel builders.
@@ -120,6 +123,7 @@ func (c *Client) init() {
 	c.Key = NewKeyClient(c.config)
 	c.Organization = NewOrganizationClient(c.config)
 	c.Run = NewRunClient(c.config)
+	c.RunTool = NewRunToolClient(c.config)
 	c.Script = NewScriptClient(c.config)
 	c.ScriptLabel = NewScriptLabelClient(c.config)
 	c.Secret = NewSecretClient(c.config)
@@ -235,6 +239,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Key:           NewKeyClient(cfg),
 		Organization:  NewOrganizationClient(cfg),
 		Run:           NewRunClient(cfg),
+		RunTool:       NewRunToolClient(cfg),
 		Script:        NewScriptClient(cfg),
 		ScriptLabel:   NewScriptLabelClient(cfg),
 		Secret:        NewSecretClient(cfg),
@@ -277,6 +282,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Key:           NewKeyClient(cfg),
 		Organization:  NewOrganizationClient(cfg),
 		Run:           NewRunClient(cfg),
+		RunTool:       NewRunToolClient(cfg),
 		Script:        NewScriptClient(cfg),
 		ScriptLabel:   NewScriptLabelClient(cfg),
 		Secret:        NewSecretClient(cfg),
@@ -315,8 +321,8 @@ func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Agent, c.Approval, c.Artifact, c.Attachment, c.Blob, c.BlobPiece, c.Call,
 		c.Change, c.Content, c.File, c.Generation, c.Home, c.Idempotency, c.Key,
-		c.Organization, c.Run, c.Script, c.ScriptLabel, c.Secret, c.Snapshot,
-		c.SnapshotEntry, c.Version, c.VersionFile,
+		c.Organization, c.Run, c.RunTool, c.Script, c.ScriptLabel, c.Secret,
+		c.Snapshot, c.SnapshotEntry, c.Version, c.VersionFile,
 	} {
 		n.Use(hooks...)
 	}
@@ -328,8 +334,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Agent, c.Approval, c.Artifact, c.Attachment, c.Blob, c.BlobPiece, c.Call,
 		c.Change, c.Content, c.File, c.Generation, c.Home, c.Idempotency, c.Key,
-		c.Organization, c.Run, c.Script, c.ScriptLabel, c.Secret, c.Snapshot,
-		c.SnapshotEntry, c.Version, c.VersionFile,
+		c.Organization, c.Run, c.RunTool, c.Script, c.ScriptLabel, c.Secret,
+		c.Snapshot, c.SnapshotEntry, c.Version, c.VersionFile,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -370,6 +376,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Organization.mutate(ctx, m)
 	case *RunMutation:
 		return c.Run.mutate(ctx, m)
+	case *RunToolMutation:
+		return c.RunTool.mutate(ctx, m)
 	case *ScriptMutation:
 		return c.Script.mutate(ctx, m)
 	case *ScriptLabelMutation:
@@ -2773,6 +2781,155 @@ func (c *RunClient) mutate(ctx context.Context, m *RunMutation) (Value, error) {
 	}
 }
 
+// RunToolClient is a client for the RunTool schema.
+type RunToolClient struct {
+	config
+}
+
+// NewRunToolClient returns a client for the RunTool from the given config.
+func NewRunToolClient(c config) *RunToolClient {
+	return &RunToolClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `runtool.Hooks(f(g(h())))`.
+func (c *RunToolClient) Use(hooks ...Hook) {
+	c.hooks.RunTool = append(c.hooks.RunTool, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `runtool.Intercept(f(g(h())))`.
+func (c *RunToolClient) Intercept(interceptors ...Interceptor) {
+	c.inters.RunTool = append(c.inters.RunTool, interceptors...)
+}
+
+// Create returns a builder for creating a RunTool entity.
+func (c *RunToolClient) Create() *RunToolCreate {
+	mutation := newRunToolMutation(c.config, OpCreate)
+	return &RunToolCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of RunTool entities.
+func (c *RunToolClient) CreateBulk(builders ...*RunToolCreate) *RunToolCreateBulk {
+	return &RunToolCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *RunToolClient) MapCreateBulk(slice any, setFunc func(*RunToolCreate, int)) *RunToolCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &RunToolCreateBulk{err: fmt.Errorf("calling to RunToolClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*RunToolCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &RunToolCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for RunTool.
+func (c *RunToolClient) Update() *RunToolUpdate {
+	mutation := newRunToolMutation(c.config, OpUpdate)
+	return &RunToolUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *RunToolClient) UpdateOne(_m *RunTool) *RunToolUpdateOne {
+	mutation := newRunToolMutation(c.config, OpUpdateOne, withRunTool(_m))
+	return &RunToolUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *RunToolClient) UpdateOneID(id int) *RunToolUpdateOne {
+	mutation := newRunToolMutation(c.config, OpUpdateOne, withRunToolID(id))
+	return &RunToolUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for RunTool.
+func (c *RunToolClient) Delete() *RunToolDelete {
+	mutation := newRunToolMutation(c.config, OpDelete)
+	return &RunToolDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *RunToolClient) DeleteOne(_m *RunTool) *RunToolDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *RunToolClient) DeleteOneID(id int) *RunToolDeleteOne {
+	builder := c.Delete().Where(runtool.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &RunToolDeleteOne{builder}
+}
+
+// Query returns a query builder for RunTool.
+func (c *RunToolClient) Query() *RunToolQuery {
+	return &RunToolQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeRunTool},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a RunTool entity by its id.
+func (c *RunToolClient) Get(ctx context.Context, id int) (*RunTool, error) {
+	return c.Query().Where(runtool.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *RunToolClient) GetX(ctx context.Context, id int) *RunTool {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryRun queries the run edge of a RunTool.
+func (c *RunToolClient) QueryRun(_m *RunTool) *RunQuery {
+	query := (&RunClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(runtool.Table, runtool.FieldID, id),
+			sqlgraph.To(run.Table, run.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, runtool.RunTable, runtool.RunColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *RunToolClient) Hooks() []Hook {
+	return c.hooks.RunTool
+}
+
+// Interceptors returns the client interceptors.
+func (c *RunToolClient) Interceptors() []Interceptor {
+	return c.inters.RunTool
+}
+
+func (c *RunToolClient) mutate(ctx context.Context, m *RunToolMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&RunToolCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&RunToolUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&RunToolUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&RunToolDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("db: unknown RunTool mutation op: %q", m.Op())
+	}
+}
+
 // ScriptClient is a client for the Script schema.
 type ScriptClient struct {
 	config
@@ -3916,12 +4073,12 @@ func (c *VersionFileClient) mutate(ctx context.Context, m *VersionFileMutation) 
 type (
 	hooks struct {
 		Agent, Approval, Artifact, Attachment, Blob, BlobPiece, Call, Change, Content,
-		File, Generation, Home, Idempotency, Key, Organization, Run, Script,
+		File, Generation, Home, Idempotency, Key, Organization, Run, RunTool, Script,
 		ScriptLabel, Secret, Snapshot, SnapshotEntry, Version, VersionFile []ent.Hook
 	}
 	inters struct {
 		Agent, Approval, Artifact, Attachment, Blob, BlobPiece, Call, Change, Content,
-		File, Generation, Home, Idempotency, Key, Organization, Run, Script,
+		File, Generation, Home, Idempotency, Key, Organization, Run, RunTool, Script,
 		ScriptLabel, Secret, Snapshot, SnapshotEntry, Version,
 		VersionFile []ent.Interceptor
 	}

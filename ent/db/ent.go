@@ -28,6 +28,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
+	"github.com/scriptorium-dev/scriptorium/ent/db/runtool"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
 	"github.com/scriptorium-dev/scriptorium/ent/db/scriptlabel"
 	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
@@ -111,6 +112,7 @@ func checkColumn(t, c string) error {
 			key.Table:           key.ValidColumn,
 			organization.Table:  organization.ValidColumn,
 			run.Table:           run.ValidColumn,
+			runtool.Table:       runtool.ValidColumn,
 			script.Table:        script.ValidColumn,
 			scriptlabel.Table:   scriptlabel.ValidColumn,
 			secret.Table:        secret.ValidColumn,

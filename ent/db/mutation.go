@@ -28,6 +28,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/predicate"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
+	"github.com/scriptorium-dev/scriptorium/ent/db/runtool"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
 	"github.com/scriptorium-dev/scriptorium/ent/db/scriptlabel"
 	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
@@ -62,6 +63,7 @@ const (
 	TypeKey           = "Key"
 	TypeOrganization  = "Organization"
 	TypeRun           = "Run"
+	TypeRunTool       = "RunTool"
 	TypeScript        = "Script"
 	TypeScriptLabel   = "ScriptLabel"
 	TypeSecret        = "Secret"
@@ -533,24 +535,10 @@ func (m *AgentMutation) AppendedTools() ([]string, bool) {
 	return m.appendtools, true
 }
 
-// ClearTools clears the value of the "tools" field.
-func (m *AgentMutation) ClearTools() {
-	m.tools = nil
-	m.appendtools = nil
-	m.clearedFields[agent.FieldTools] = struct{}{}
-}
-
-// ToolsCleared returns if the "tools" field was cleared in this mutation.
-func (m *AgentMutation) ToolsCleared() bool {
-	_, ok := m.clearedFields[agent.FieldTools]
-	return ok
-}
-
 // ResetTools resets all changes to the "tools" field.
 func (m *AgentMutation) ResetTools() {
 	m.tools = nil
 	m.appendtools = nil
-	delete(m.clearedFields, agent.FieldTools)
 }
 
 // SetUpdatedAt sets the "updated_at" field.
@@ -911,9 +899,6 @@ func (m *AgentMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *AgentMutation) ClearedFields() []string {
 	var fields []string
-	if m.FieldCleared(agent.FieldTools) {
-		fields = append(fields, agent.FieldTools)
-	}
 	if m.FieldCleared(agent.FieldDeletedAt) {
 		fields = append(fields, agent.FieldDeletedAt)
 	}
@@ -931,9 +916,6 @@ func (m *AgentMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *AgentMutation) ClearField(name string) error {
 	switch name {
-	case agent.FieldTools:
-		m.ClearTools()
-		return nil
 	case agent.FieldDeletedAt:
 		m.ClearDeletedAt()
 		return nil
@@ -15218,6 +15200,602 @@ func (m *RunMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Run edge %s", name)
+}
+
+// RunToolMutation represents an operation that mutates the RunTool nodes in the graph.
+type RunToolMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *int
+	organization_id *string
+	name            *string
+	script_id       *string
+	version_id      *string
+	clearedFields   map[string]struct{}
+	run             *string
+	clearedrun      bool
+	done            bool
+	oldValue        func(context.Context) (*RunTool, error)
+	predicates      []predicate.RunTool
+}
+
+var _ ent.Mutation = (*RunToolMutation)(nil)
+
+// runtoolOption allows management of the mutation configuration using functional options.
+type runtoolOption func(*RunToolMutation)
+
+// newRunToolMutation creates new mutation for the RunTool entity.
+func newRunToolMutation(c config, op Op, opts ...runtoolOption) *RunToolMutation {
+	m := &RunToolMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeRunTool,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withRunToolID sets the ID field of the mutation.
+func withRunToolID(id int) runtoolOption {
+	return func(m *RunToolMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *RunTool
+		)
+		m.oldValue = func(ctx context.Context) (*RunTool, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().RunTool.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withRunTool sets the old RunTool of the mutation.
+func withRunTool(node *RunTool) runtoolOption {
+	return func(m *RunToolMutation) {
+		m.oldValue = func(context.Context) (*RunTool, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m RunToolMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m RunToolMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("db: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *RunToolMutation) ID() (id int, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *RunToolMutation) IDs(ctx context.Context) ([]int, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().RunTool.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrganizationID sets the "organization_id" field.
+func (m *RunToolMutation) SetOrganizationID(s string) {
+	m.organization_id = &s
+}
+
+// OrganizationID returns the value of the "organization_id" field in the mutation.
+func (m *RunToolMutation) OrganizationID() (r string, exists bool) {
+	v := m.organization_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrganizationID returns the old "organization_id" field's value of the RunTool entity.
+// If the RunTool object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunToolMutation) OldOrganizationID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrganizationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrganizationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrganizationID: %w", err)
+	}
+	return oldValue.OrganizationID, nil
+}
+
+// ResetOrganizationID resets all changes to the "organization_id" field.
+func (m *RunToolMutation) ResetOrganizationID() {
+	m.organization_id = nil
+}
+
+// SetRunID sets the "run_id" field.
+func (m *RunToolMutation) SetRunID(s string) {
+	m.run = &s
+}
+
+// RunID returns the value of the "run_id" field in the mutation.
+func (m *RunToolMutation) RunID() (r string, exists bool) {
+	v := m.run
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRunID returns the old "run_id" field's value of the RunTool entity.
+// If the RunTool object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunToolMutation) OldRunID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRunID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRunID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRunID: %w", err)
+	}
+	return oldValue.RunID, nil
+}
+
+// ResetRunID resets all changes to the "run_id" field.
+func (m *RunToolMutation) ResetRunID() {
+	m.run = nil
+}
+
+// SetName sets the "name" field.
+func (m *RunToolMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *RunToolMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the RunTool entity.
+// If the RunTool object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunToolMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *RunToolMutation) ResetName() {
+	m.name = nil
+}
+
+// SetScriptID sets the "script_id" field.
+func (m *RunToolMutation) SetScriptID(s string) {
+	m.script_id = &s
+}
+
+// ScriptID returns the value of the "script_id" field in the mutation.
+func (m *RunToolMutation) ScriptID() (r string, exists bool) {
+	v := m.script_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScriptID returns the old "script_id" field's value of the RunTool entity.
+// If the RunTool object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunToolMutation) OldScriptID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScriptID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScriptID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScriptID: %w", err)
+	}
+	return oldValue.ScriptID, nil
+}
+
+// ResetScriptID resets all changes to the "script_id" field.
+func (m *RunToolMutation) ResetScriptID() {
+	m.script_id = nil
+}
+
+// SetVersionID sets the "version_id" field.
+func (m *RunToolMutation) SetVersionID(s string) {
+	m.version_id = &s
+}
+
+// VersionID returns the value of the "version_id" field in the mutation.
+func (m *RunToolMutation) VersionID() (r string, exists bool) {
+	v := m.version_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersionID returns the old "version_id" field's value of the RunTool entity.
+// If the RunTool object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunToolMutation) OldVersionID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersionID: %w", err)
+	}
+	return oldValue.VersionID, nil
+}
+
+// ResetVersionID resets all changes to the "version_id" field.
+func (m *RunToolMutation) ResetVersionID() {
+	m.version_id = nil
+}
+
+// ClearRun clears the "run" edge to the Run entity.
+func (m *RunToolMutation) ClearRun() {
+	m.clearedrun = true
+	m.clearedFields[runtool.FieldRunID] = struct{}{}
+}
+
+// RunCleared reports if the "run" edge to the Run entity was cleared.
+func (m *RunToolMutation) RunCleared() bool {
+	return m.clearedrun
+}
+
+// RunIDs returns the "run" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// RunID instead. It exists only for internal usage by the builders.
+func (m *RunToolMutation) RunIDs() (ids []string) {
+	if id := m.run; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetRun resets all changes to the "run" edge.
+func (m *RunToolMutation) ResetRun() {
+	m.run = nil
+	m.clearedrun = false
+}
+
+// Where appends a list predicates to the RunToolMutation builder.
+func (m *RunToolMutation) Where(ps ...predicate.RunTool) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the RunToolMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *RunToolMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.RunTool, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *RunToolMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *RunToolMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (RunTool).
+func (m *RunToolMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *RunToolMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.organization_id != nil {
+		fields = append(fields, runtool.FieldOrganizationID)
+	}
+	if m.run != nil {
+		fields = append(fields, runtool.FieldRunID)
+	}
+	if m.name != nil {
+		fields = append(fields, runtool.FieldName)
+	}
+	if m.script_id != nil {
+		fields = append(fields, runtool.FieldScriptID)
+	}
+	if m.version_id != nil {
+		fields = append(fields, runtool.FieldVersionID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *RunToolMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case runtool.FieldOrganizationID:
+		return m.OrganizationID()
+	case runtool.FieldRunID:
+		return m.RunID()
+	case runtool.FieldName:
+		return m.Name()
+	case runtool.FieldScriptID:
+		return m.ScriptID()
+	case runtool.FieldVersionID:
+		return m.VersionID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *RunToolMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case runtool.FieldOrganizationID:
+		return m.OldOrganizationID(ctx)
+	case runtool.FieldRunID:
+		return m.OldRunID(ctx)
+	case runtool.FieldName:
+		return m.OldName(ctx)
+	case runtool.FieldScriptID:
+		return m.OldScriptID(ctx)
+	case runtool.FieldVersionID:
+		return m.OldVersionID(ctx)
+	}
+	return nil, fmt.Errorf("unknown RunTool field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RunToolMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case runtool.FieldOrganizationID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrganizationID(v)
+		return nil
+	case runtool.FieldRunID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRunID(v)
+		return nil
+	case runtool.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case runtool.FieldScriptID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScriptID(v)
+		return nil
+	case runtool.FieldVersionID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersionID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown RunTool field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *RunToolMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *RunToolMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RunToolMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown RunTool numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *RunToolMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *RunToolMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *RunToolMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown RunTool nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *RunToolMutation) ResetField(name string) error {
+	switch name {
+	case runtool.FieldOrganizationID:
+		m.ResetOrganizationID()
+		return nil
+	case runtool.FieldRunID:
+		m.ResetRunID()
+		return nil
+	case runtool.FieldName:
+		m.ResetName()
+		return nil
+	case runtool.FieldScriptID:
+		m.ResetScriptID()
+		return nil
+	case runtool.FieldVersionID:
+		m.ResetVersionID()
+		return nil
+	}
+	return fmt.Errorf("unknown RunTool field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *RunToolMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.run != nil {
+		edges = append(edges, runtool.EdgeRun)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *RunToolMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case runtool.EdgeRun:
+		if id := m.run; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *RunToolMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *RunToolMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *RunToolMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedrun {
+		edges = append(edges, runtool.EdgeRun)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *RunToolMutation) EdgeCleared(name string) bool {
+	switch name {
+	case runtool.EdgeRun:
+		return m.clearedrun
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *RunToolMutation) ClearEdge(name string) error {
+	switch name {
+	case runtool.EdgeRun:
+		m.ClearRun()
+		return nil
+	}
+	return fmt.Errorf("unknown RunTool unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *RunToolMutation) ResetEdge(name string) error {
+	switch name {
+	case runtool.EdgeRun:
+		m.ResetRun()
+		return nil
+	}
+	return fmt.Errorf("unknown RunTool edge %s", name)
 }
 
 // ScriptMutation represents an operation that mutates the Script nodes in the graph.

@@ -19,6 +19,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/ent/db/key"
 	"github.com/scriptorium-dev/scriptorium/ent/db/organization"
 	"github.com/scriptorium-dev/scriptorium/ent/db/run"
+	"github.com/scriptorium-dev/scriptorium/ent/db/runtool"
 	"github.com/scriptorium-dev/scriptorium/ent/db/script"
 	"github.com/scriptorium-dev/scriptorium/ent/db/scriptlabel"
 	"github.com/scriptorium-dev/scriptorium/ent/db/secret"
@@ -498,6 +499,28 @@ func init() {
 	runDescID := runMixinFields0[0].Descriptor()
 	// run.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	run.IDValidator = runDescID.Validators[0].(func(string) error)
+	runtoolFields := schema.RunTool{}.Fields()
+	_ = runtoolFields
+	// runtoolDescOrganizationID is the schema descriptor for organization_id field.
+	runtoolDescOrganizationID := runtoolFields[0].Descriptor()
+	// runtool.OrganizationIDValidator is a validator for the "organization_id" field. It is called by the builders before save.
+	runtool.OrganizationIDValidator = runtoolDescOrganizationID.Validators[0].(func(string) error)
+	// runtoolDescRunID is the schema descriptor for run_id field.
+	runtoolDescRunID := runtoolFields[1].Descriptor()
+	// runtool.RunIDValidator is a validator for the "run_id" field. It is called by the builders before save.
+	runtool.RunIDValidator = runtoolDescRunID.Validators[0].(func(string) error)
+	// runtoolDescName is the schema descriptor for name field.
+	runtoolDescName := runtoolFields[2].Descriptor()
+	// runtool.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	runtool.NameValidator = runtoolDescName.Validators[0].(func(string) error)
+	// runtoolDescScriptID is the schema descriptor for script_id field.
+	runtoolDescScriptID := runtoolFields[3].Descriptor()
+	// runtool.ScriptIDValidator is a validator for the "script_id" field. It is called by the builders before save.
+	runtool.ScriptIDValidator = runtoolDescScriptID.Validators[0].(func(string) error)
+	// runtoolDescVersionID is the schema descriptor for version_id field.
+	runtoolDescVersionID := runtoolFields[4].Descriptor()
+	// runtool.VersionIDValidator is a validator for the "version_id" field. It is called by the builders before save.
+	runtool.VersionIDValidator = runtoolDescVersionID.Validators[0].(func(string) error)
 	scriptMixin := schema.Script{}.Mixin()
 	scriptMixinFields0 := scriptMixin[0].Fields()
 	_ = scriptMixinFields0

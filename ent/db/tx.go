@@ -46,6 +46,8 @@ type Tx struct {
 	Organization *OrganizationClient
 	// Run is the client for interacting with the Run builders.
 	Run *RunClient
+	// RunTool is the client for interacting with the RunTool builders.
+	RunTool *RunToolClient
 	// Script is the client for interacting with the Script builders.
 	Script *ScriptClient
 	// ScriptLabel is the client for interacting with the ScriptLabel builders.
@@ -207,6 +209,7 @@ func (tx *Tx) init() {
 	tx.Key = NewKeyClient(tx.config)
 	tx.Organization = NewOrganizationClient(tx.config)
 	tx.Run = NewRunClient(tx.config)
+	tx.RunTool = NewRunToolClient(tx.config)
 	tx.Script = NewScriptClient(tx.config)
 	tx.ScriptLabel = NewScriptLabelClient(tx.config)
 	tx.Secret = NewSecretClient(tx.config)

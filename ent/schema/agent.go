@@ -28,7 +28,7 @@ func (Agent) Fields() []ent.Field {
 		field.Bool("keeps_home").Default(false),
 		field.Int("max_scripts").Default(10),
 		field.Strings("connected_tools"),
-		field.Strings("tools").Optional().Comment("names and patterns of the organization's scripts that its runs are offered"),
+		field.Strings("tools").Comment("names and patterns of the organization's scripts that its runs are offered"),
 		field.Time("updated_at"),
 		field.Time("deleted_at").Optional().Nillable(),
 	}

@@ -54,3 +54,33 @@ func (Run) Indexes() []ent.Index {
 		index.Fields("owner", "owner_until"),
 	}
 }
+
+// RunTool is a script of the organization that a run was offered, as it was resolved when the run was created (S2-resolved). It names its script and version
+// without an edge: both may go.
+type RunTool struct{ ent.Schema }
+
+// Annotations name the table.
+func (RunTool) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "run_tools"}}
+}
+
+// Fields of a tool of a run, none of which is ever changed.
+func (RunTool) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("organization_id").MaxLen(64).Immutable(),
+		field.String("run_id").MaxLen(64).Immutable(),
+		field.String("name").MaxLen(64).Immutable().Comment("the tool's: script__<name>"),
+		field.String("script_id").MaxLen(64).Immutable(),
+		field.String("version_id").MaxLen(64).Immutable(),
+	}
+}
+
+// Edges of a tool of a run.
+func (RunTool) Edges() []ent.Edge {
+	return []ent.Edge{edge.To("run", Run.Type).Field("run_id").Unique().Required().Immutable()}
+}
+
+// Indexes of the tools of runs: a name is in a run once.
+func (RunTool) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("organization_id", "run_id", "name").Unique()}
+}

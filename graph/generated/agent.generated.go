@@ -350,6 +350,29 @@ func (ec *executionContext) fieldContext_Agent_connectedTools(_ context.Context,
 	return graphql.NewScalarFieldContext("Agent", field, false, false, "String")
 }
 
+func (ec *executionContext) _Agent_tools(ctx context.Context, field graphql.CollectedField, obj *agent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_tools(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tools, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_tools(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, false, false, "String")
+}
+
 func (ec *executionContext) _Agent_secrets(ctx context.Context, field graphql.CollectedField, obj *agent.Agent) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1352,7 +1375,7 @@ func (ec *executionContext) unmarshalInputAgentCreateInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "scripting", "keepsHome", "maxScripts", "connectedTools", "idempotencyKey"}
+	fieldsInOrder := [...]string{"name", "scripting", "keepsHome", "maxScripts", "connectedTools", "tools", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -1394,6 +1417,13 @@ func (ec *executionContext) unmarshalInputAgentCreateInput(ctx context.Context, 
 				return it, err
 			}
 			it.ConnectedTools = data
+		case "tools":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tools"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tools = data
 		case "idempotencyKey":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -1583,7 +1613,7 @@ func (ec *executionContext) unmarshalInputAgentUpdateInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"agent", "name", "scripting", "keepsHome", "maxScripts", "connectedTools"}
+	fieldsInOrder := [...]string{"agent", "name", "scripting", "keepsHome", "maxScripts", "connectedTools", "tools"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -1632,6 +1662,13 @@ func (ec *executionContext) unmarshalInputAgentUpdateInput(ctx context.Context, 
 				return it, err
 			}
 			it.ConnectedTools = data
+		case "tools":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tools"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tools = data
 		}
 	}
 	return it, nil
@@ -1701,6 +1738,11 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			}
 		case "connectedTools":
 			out.Values[i] = ec._Agent_connectedTools(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "tools":
+			out.Values[i] = ec._Agent_tools(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

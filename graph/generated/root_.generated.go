@@ -66,6 +66,7 @@ type ComplexityRoot struct {
 		Scripting      func(childComplexity int) int
 		Scripts        func(childComplexity int, first *int, after *string, last *int, before *string) int
 		Secrets        func(childComplexity int) int
+		Tools          func(childComplexity int) int
 		UpdatedAt      func(childComplexity int) int
 	}
 
@@ -694,6 +695,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.Secrets(childComplexity), true
+	case "Agent.tools":
+		if e.ComplexityRoot.Agent.Tools == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.Tools(childComplexity), true
 	case "Agent.updatedAt":
 		if e.ComplexityRoot.Agent.UpdatedAt == nil {
 			break
@@ -3019,6 +3026,11 @@ type Agent implements Node {
   maxScripts: Int!
   "Names that its tools from elsewhere take; a script cannot be created under one of them. Rule: S1-reserved."
   connectedTools: [String!]!
+  """
+  What its runs are offered of the organization's tools, beside what runCreate names: names such as ` + "`" + `script__house_deck` + "`" + `, and patterns such as ` + "`" + `script__*` + "`" + `, which stand for what they
+  fit when a run is created. Rules: S2-toolset, S2-del.
+  """
+  tools: [String!]!
   "Its secrets, by name: what a model may know of them. Nothing answers their values. Rule: S1-secret."
   secrets: [AgentSecret!]! @goField(forceResolver: true)
   "Its scripts as they are now, by name. Rule: S1-listlive."
@@ -3140,6 +3152,12 @@ input AgentCreateInput {
   NAME_RESERVED. The path names the first at fault: ` + "`" + `input.connectedTools.3` + "`" + `. Rule: S1-reserved.
   """
   connectedTools: [String!]
+  """
+  Tools of the organization that its runs are offered; left out: none. At most 100 (TOO_LARGE) names and patterns, 1 to 128 letters, digits, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `*` + "`" + ` each, none
+  twice (INVALID). A name must be that of a script of the organization of which a version is published (` + "`" + `script__<name>` + "`" + `), and that the key's rules permit (else NOT_FOUND at
+  ` + "`" + `input.tools.N` + "`" + `); a pattern, with a ` + "`" + `*` + "`" + `, may fit nothing. They are always offered in their latest version. Rule: S2-toolset.
+  """
+  tools: [String!]
   "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same agent; another input: IDEMPOTENCY_MISMATCH."
   idempotencyKey: String
 }
@@ -3150,7 +3168,7 @@ Answer of agentCreate.
 type AgentCreatePayload {
   "The new agent; null where refused."
   agent: Agent
-  "Why it was refused: INVALID, NAME_TAKEN, NAME_RESERVED, IDEMPOTENCY_MISMATCH. Empty on success."
+  "Why it was refused: INVALID, TOO_LARGE, NOT_FOUND (a tool), NAME_TAKEN, NAME_RESERVED, IDEMPOTENCY_MISMATCH. Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -3174,6 +3192,8 @@ input AgentUpdateInput {
   the ones before. Rule: S1-reserved.
   """
   connectedTools: [String!]
+  "All the tools of the organization that its runs are offered, in place of the ones before, under the rules of agentCreate; ` + "`" + `[]` + "`" + `: none. What was among the ones before needs no permission. For runs created from now on. Rule: S2-toolset."
+  tools: [String!]
 }
 
 """
@@ -3182,7 +3202,7 @@ Answer of agentUpdate.
 type AgentUpdatePayload {
   "The agent; null where refused."
   agent: Agent
-  "Why it was refused: INVALID, NOT_FOUND, NAME_TAKEN, NAME_RESERVED. Empty on success."
+  "Why it was refused: INVALID, TOO_LARGE, NOT_FOUND (the agent, a tool), NAME_TAKEN, NAME_RESERVED. Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -4928,6 +4948,8 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_maxScripts(ctx, field)
 	case "connectedTools":
 		return ec.fieldContext_Agent_connectedTools(ctx, field)
+	case "tools":
+		return ec.fieldContext_Agent_tools(ctx, field)
 	case "secrets":
 		return ec.fieldContext_Agent_secrets(ctx, field)
 	case "scripts":

@@ -19,6 +19,7 @@ type Agent struct {
 	KeepsHome      bool // its runs go on from the home that the last one left
 	MaxScripts     int  // S1-cap
 	ConnectedTools []string
+	Tools          []string // what its runs are offered of the organization's: names and patterns
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
@@ -30,6 +31,7 @@ type CreateInput struct {
 	KeepsHome      *bool
 	MaxScripts     *int
 	ConnectedTools []string
+	Tools          []string
 	IdempotencyKey *string
 }
 
@@ -47,6 +49,7 @@ type UpdateInput struct {
 	KeepsHome      *bool
 	MaxScripts     *int
 	ConnectedTools []string // nil: kept; empty: none
+	Tools          []string // the same
 }
 
 // UpdatePayload is what agentUpdate answers.

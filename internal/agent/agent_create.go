@@ -20,7 +20,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (*CreatePayload, e
 	}
 	var a *Agent
 	err = errors.Join(text.Label("input.name", in.Name), checkMaxScripts(in.MaxScripts), checkConnectedTools(in.ConnectedTools),
-		idempotency.Check(in.IdempotencyKey))
+		checkTools(in.Tools), idempotency.Check(in.IdempotencyKey))
 	if err == nil {
 		err = s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
 			a, err = s.createOnce(ctx, tx, v, in)
@@ -42,6 +42,9 @@ func (s *Service) createOnce(ctx context.Context, tx *database.Tx, v *key.Viewer
 		OrganizationID: v.Organization.ID, KeyID: v.Key.ID, Mutation: "agentCreate", Key: in.IdempotencyKey, Input: in,
 	}
 	answer, replayed, err := s.once.Once(ctx, tx, request, func(ctx context.Context) ([]string, error) {
+		if err := checkNamed(ctx, tx, v, a.Tools, nil); err != nil {
+			return nil, err
+		}
 		return []string{a.ID}, insert(ctx, tx, a)
 	})
 	if err != nil || !replayed {
@@ -55,7 +58,7 @@ func (s *Service) createOnce(ctx context.Context, tx *database.Tx, v *key.Viewer
 func planned(organizationID string, in CreateInput) *Agent {
 	a := &Agent{
 		ID: id.New(id.Agent), OrganizationID: organizationID, Name: in.Name, Scripting: true, MaxScripts: DefaultMaxScripts,
-		ConnectedTools: in.ConnectedTools,
+		ConnectedTools: in.ConnectedTools, Tools: in.Tools,
 	}
 	if in.Scripting != nil {
 		a.Scripting = *in.Scripting
@@ -68,6 +71,9 @@ func planned(organizationID string, in CreateInput) *Agent {
 	}
 	if a.ConnectedTools == nil {
 		a.ConnectedTools = []string{}
+	}
+	if a.Tools == nil {
+		a.Tools = []string{}
 	}
 	return a
 }

@@ -14,7 +14,7 @@ import (
 // insert writes an agent's row.
 func insert(ctx context.Context, tx *database.Tx, a *Agent) error {
 	err := tx.Ent().Agent.Create().SetID(a.ID).SetOrganizationID(a.OrganizationID).SetName(a.Name).SetScripting(a.Scripting).SetKeepsHome(a.KeepsHome).
-		SetMaxScripts(a.MaxScripts).SetConnectedTools(a.ConnectedTools).SetCreatedAt(a.CreatedAt).SetUpdatedAt(a.UpdatedAt).Exec(ctx)
+		SetMaxScripts(a.MaxScripts).SetConnectedTools(a.ConnectedTools).SetTools(a.Tools).SetCreatedAt(a.CreatedAt).SetUpdatedAt(a.UpdatedAt).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("agent: write: %w", err)
 	}
@@ -24,7 +24,7 @@ func insert(ctx context.Context, tx *database.Tx, a *Agent) error {
 // update writes what can change of an agent that is locked.
 func update(ctx context.Context, tx *database.Tx, a *Agent) error {
 	err := tx.Ent().Agent.Update().Where(agent.OrganizationID(a.OrganizationID), agent.ID(a.ID)).SetName(a.Name).SetScripting(a.Scripting).SetKeepsHome(a.KeepsHome).
-		SetMaxScripts(a.MaxScripts).SetConnectedTools(a.ConnectedTools).SetUpdatedAt(a.UpdatedAt).Exec(ctx)
+		SetMaxScripts(a.MaxScripts).SetConnectedTools(a.ConnectedTools).SetTools(a.Tools).SetUpdatedAt(a.UpdatedAt).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("agent: update: %w", err)
 	}
@@ -107,6 +107,6 @@ func count(ctx context.Context, client *db.Client, organizationID string) (int, 
 func fromRow(row *db.Agent) *Agent {
 	return &Agent{
 		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Scripting: row.Scripting, KeepsHome: row.KeepsHome, MaxScripts: row.MaxScripts,
-		ConnectedTools: row.ConnectedTools, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		ConnectedTools: row.ConnectedTools, Tools: row.Tools, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -11,17 +11,17 @@ import (
 )
 
 // Update changes an agent; what is nil stays. It needs TOOLING. A connected tool under the name of one of the agent's scripts is
-// refused (S1-reserved); a cap below the number of scripts is not (S1-caplow).
+// refused (S1-reserved), and so is the name of an organization's script that is not there; a cap below the number of scripts is not (S1-caplow).
 func (s *Service) Update(ctx context.Context, in UpdateInput) (*UpdatePayload, error) {
 	v, err := key.Permitted(ctx, key.Tooling)
 	if err != nil {
 		return nil, err
 	}
 	var a *Agent
-	err = errors.Join(checkName(in.Name), checkMaxScripts(in.MaxScripts), checkConnectedTools(in.ConnectedTools))
+	err = errors.Join(checkName(in.Name), checkMaxScripts(in.MaxScripts), checkConnectedTools(in.ConnectedTools), checkTools(in.Tools))
 	if err == nil {
 		err = s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
-			a, err = s.updateInTx(ctx, tx, v.Organization.ID, in)
+			a, err = s.updateInTx(ctx, tx, v, in)
 			return err
 		})
 	}
@@ -32,8 +32,8 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (*UpdatePayload, e
 	return &UpdatePayload{Agent: a, UserErrors: refused}, nil
 }
 
-func (s *Service) updateInTx(ctx context.Context, tx *database.Tx, organizationID string, in UpdateInput) (*Agent, error) {
-	a, err := s.Lock(ctx, tx, organizationID, in.Agent)
+func (s *Service) updateInTx(ctx context.Context, tx *database.Tx, v *key.Viewer, in UpdateInput) (*Agent, error) {
+	a, err := s.Lock(ctx, tx, v.Organization.ID, in.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +42,12 @@ func (s *Service) updateInTx(ctx context.Context, tx *database.Tx, organizationI
 			return nil, err
 		}
 		a.ConnectedTools = in.ConnectedTools
+	}
+	if in.Tools != nil {
+		if err := checkNamed(ctx, tx, v, in.Tools, a.Tools); err != nil {
+			return nil, err
+		}
+		a.Tools = in.Tools
 	}
 	if in.Name != nil {
 		a.Name = *in.Name

@@ -335,16 +335,6 @@ func MaxScriptsLTE(v int) predicate.Agent {
 	return predicate.Agent(sql.FieldLTE(FieldMaxScripts, v))
 }
 
-// ToolsIsNil applies the IsNil predicate on the "tools" field.
-func ToolsIsNil() predicate.Agent {
-	return predicate.Agent(sql.FieldIsNull(FieldTools))
-}
-
-// ToolsNotNil applies the NotNil predicate on the "tools" field.
-func ToolsNotNil() predicate.Agent {
-	return predicate.Agent(sql.FieldNotNull(FieldTools))
-}
-
 // UpdatedAtEQ applies the EQ predicate on the "updated_at" field.
 func UpdatedAtEQ(v time.Time) predicate.Agent {
 	return predicate.Agent(sql.FieldEQ(FieldUpdatedAt, v))

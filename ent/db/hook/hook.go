@@ -201,6 +201,18 @@ func (f RunFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.RunMutation", m)
 }
 
+// The RunToolFunc type is an adapter to allow the use of ordinary
+// function as RunTool mutator.
+type RunToolFunc func(context.Context, *db.RunToolMutation) (db.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f RunToolFunc) Mutate(ctx context.Context, m db.Mutation) (db.Value, error) {
+	if mv, ok := m.(*db.RunToolMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *db.RunToolMutation", m)
+}
+
 // The ScriptFunc type is an adapter to allow the use of ordinary
 // function as Script mutator.
 type ScriptFunc func(context.Context, *db.ScriptMutation) (db.Value, error)

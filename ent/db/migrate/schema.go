@@ -18,7 +18,7 @@ var (
 		{Name: "keeps_home", Type: field.TypeBool, Default: false},
 		{Name: "max_scripts", Type: field.TypeInt, Default: 10},
 		{Name: "connected_tools", Type: field.TypeJSON},
-		{Name: "tools", Type: field.TypeJSON, Nullable: true},
+		{Name: "tools", Type: field.TypeJSON},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "deleted_at", Type: field.TypeTime, Nullable: true},
 		{Name: "organization_id", Type: field.TypeString, Size: 64},
@@ -616,6 +616,36 @@ var (
 			},
 		},
 	}
+	// RunToolsColumns holds the columns for the "run_tools" table.
+	RunToolsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt, Increment: true},
+		{Name: "organization_id", Type: field.TypeString, Size: 64},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "script_id", Type: field.TypeString, Size: 64},
+		{Name: "version_id", Type: field.TypeString, Size: 64},
+		{Name: "run_id", Type: field.TypeString, Size: 64},
+	}
+	// RunToolsTable holds the schema information for the "run_tools" table.
+	RunToolsTable = &schema.Table{
+		Name:       "run_tools",
+		Columns:    RunToolsColumns,
+		PrimaryKey: []*schema.Column{RunToolsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "run_tools_runs_run",
+				Columns:    []*schema.Column{RunToolsColumns[5]},
+				RefColumns: []*schema.Column{RunsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "runtool_organization_id_run_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{RunToolsColumns[1], RunToolsColumns[5], RunToolsColumns[2]},
+			},
+		},
+	}
 	// ScriptsColumns holds the columns for the "scripts" table.
 	ScriptsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
@@ -935,6 +965,7 @@ var (
 		KeysTable,
 		OrganizationsTable,
 		RunsTable,
+		RunToolsTable,
 		ScriptsTable,
 		ScriptLabelsTable,
 		SecretsTable,
@@ -1012,6 +1043,10 @@ func init() {
 	RunsTable.ForeignKeys[1].RefTable = AgentsTable
 	RunsTable.Annotation = &entsql.Annotation{
 		Table: "runs",
+	}
+	RunToolsTable.ForeignKeys[0].RefTable = RunsTable
+	RunToolsTable.Annotation = &entsql.Annotation{
+		Table: "run_tools",
 	}
 	ScriptsTable.ForeignKeys[0].RefTable = OrganizationsTable
 	ScriptsTable.ForeignKeys[1].RefTable = AgentsTable

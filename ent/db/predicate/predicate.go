@@ -54,6 +54,9 @@ type Organization func(*sql.Selector)
 // Run is the predicate function for run builders.
 type Run func(*sql.Selector)
 
+// RunTool is the predicate function for runtool builders.
+type RunTool func(*sql.Selector)
+
 // Script is the predicate function for script builders.
 type Script func(*sql.Selector)
 

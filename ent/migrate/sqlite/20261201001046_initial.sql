@@ -7,7 +7,7 @@ CREATE TABLE `agents` (
   `keeps_home` bool NOT NULL DEFAULT (false),
   `max_scripts` integer NOT NULL DEFAULT (10),
   `connected_tools` json NOT NULL,
-  `tools` json NULL,
+  `tools` json NOT NULL,
   `updated_at` datetime NOT NULL,
   `deleted_at` datetime NULL,
   `organization_id` text NOT NULL,
@@ -299,6 +299,18 @@ CREATE INDEX `run_organization_id_id` ON `runs` (`organization_id`, `id`);
 CREATE INDEX `run_organization_id_agent_id_id` ON `runs` (`organization_id`, `agent_id`, `id`);
 -- Create index "run_owner_owner_until" to table: "runs"
 CREATE INDEX `run_owner_owner_until` ON `runs` (`owner`, `owner_until`);
+-- Create "run_tools" table
+CREATE TABLE `run_tools` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `organization_id` text NOT NULL,
+  `name` text NOT NULL,
+  `script_id` text NOT NULL,
+  `version_id` text NOT NULL,
+  `run_id` text NOT NULL,
+  CONSTRAINT `run_tools_runs_run` FOREIGN KEY (`run_id`) REFERENCES `runs` (`id`) ON DELETE NO ACTION
+);
+-- Create index "runtool_organization_id_run_id_name" to table: "run_tools"
+CREATE UNIQUE INDEX `runtool_organization_id_run_id_name` ON `run_tools` (`organization_id`, `run_id`, `name`);
 -- Create "scripts" table
 CREATE TABLE `scripts` (
   `id` text NOT NULL,
