@@ -15,5 +15,6 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == runner.MainArg {
 		os.Exit(runner.Main(os.Args[2:], gvisor.New))
 	}
+	gvisor.Sandbox(os.Args[1:])
 	maincli.Main()
 }

@@ -21,7 +21,7 @@ const (
 // firstCalls compares the first call of a run, from request to answer, with a bare `runsc run` of the same program on the same root: on a computer
 // that waits, as servers have some, and on one that is made for it.
 func (b *bench) firstCalls(ctx context.Context) (rows []row, err error) {
-	bare, closeBare, err := b.bares(hello.source)
+	bare, closeBare, err := b.bares(hello.source, b.image)
 	if err != nil {
 		return nil, err
 	}

@@ -202,40 +202,45 @@ func perSecond(ctx context.Context, f func(ctx context.Context, worker int) erro
 	return total, nil
 }
 
-// throughput compares calls a second, warm ones and ones with a new computer each, with cold `runsc run`s.
-func (b *bench) throughput(ctx context.Context) (rows []row, err error) {
-	bare, closeBare, err := b.bares(hello.source)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if e := closeBare(); err == nil {
-			err = e
+// throughput compares calls a second, warm ones and ones with a new computer each, with cold `runsc run`s: of a bundle whose root is folders, as
+// bundles are, and of the computers' own image.
+func (b *bench) throughput(ctx context.Context) (rows []row, failed error) {
+	var warm, fresh, folders, image rates
+	measures := []rate{{&warm, b.warmRate}}
+	for _, of := range []struct {
+		to    *rates
+		image string
+	}{{&folders, ""}, {&image, b.image}} {
+		bare, closeBare, err := b.bares(hello.source, of.image)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	var warm, fresh, cold rates
+		defer func() { failed = errors.Join(failed, closeBare()) }()
+		measures = append(measures, rate{of.to, func(ctx context.Context) (float64, error) {
+			return perSecond(ctx, func(ctx context.Context, w int) error { return bareRun(ctx, bare[w]) })
+		}})
+	}
+	measures = append(measures, rate{&fresh, func(ctx context.Context) (float64, error) { return perSecond(ctx, b.freshCall) }})
 	for range rateRounds {
-		for _, r := range []struct {
-			to *rates
-			of func(context.Context) (float64, error)
-		}{
-			{&warm, b.warmRate},
-			{&cold, func(ctx context.Context) (float64, error) {
-				return perSecond(ctx, func(ctx context.Context, w int) error { return bareRun(ctx, bare[w]) })
-			}},
-			{&fresh, func(ctx context.Context) (float64, error) { return perSecond(ctx, b.freshCall) }},
-		} {
-			n, err := r.of(ctx)
+		for _, m := range measures {
+			n, err := m.of(ctx)
 			if err != nil {
 				return nil, err
 			}
-			*r.to = append(*r.to, n)
+			*m.to = append(*m.to, n)
 		}
 	}
 	return []row{
-		faster("runner: warm calls a second / a loop of bare runsc run, on all processors", warm, cold, warmRateBar, "/s"),
-		faster("the same, a new computer for each call", fresh, cold, freshBar, "/s"),
+		faster("runner: warm calls a second / a loop of cold runsc run, on all processors", warm, folders, warmRateBar, "/s"),
+		faster("the same, a new computer for each call", fresh, folders, freshBar, "/s"),
+		faster("the same / a loop of cold runsc run on the computers' image", fresh, image, 0, "/s"),
 	}, nil
+}
+
+// rate is calls a second, measured again and again.
+type rate struct {
+	to *rates
+	of func(context.Context) (float64, error)
 }
 
 // warmRate has a computer for each processor.

@@ -96,6 +96,7 @@ type bench struct {
 	bootsAll  *served      // one whose computers are made as they are needed
 
 	runsc  string // absolute path
+	stock  string // gVisor's own runsc, of the same version, as anybody builds it
 	image  string // absolute path; empty where there is none, and computers are made of this machine's /usr
 	python string // absolute path of the host's own
 	node   string // the same; empty where there is none
@@ -129,6 +130,9 @@ func newBench(ctx context.Context, bin string) (b *bench, err error) {
 	}
 	if b.folder, err = os.MkdirTemp("", "scriptorium-bench-"); err != nil {
 		return nil, err
+	}
+	if b.stock, err = buildStock(ctx, b.folder); err != nil {
+		return nil, errors.Join(err, b.close())
 	}
 	if err := b.start(ctx, bin); err != nil {
 		return nil, errors.Join(err, b.close())

@@ -197,7 +197,7 @@ func (f *flow) read(r io.Reader) error {
 // stream compares bytes a second of a large output, at a runner's sink, at a WebSocket's subscriber, and by /calls/<id>/output, with
 // `runsc run … | cat`.
 func (b *bench) stream(ctx context.Context) (rows []row, err error) {
-	bare, closeBare, err := b.bares(torrent.source)
+	bare, closeBare, err := b.bares(torrent.source, b.image)
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,19 @@ func bareRun(ctx context.Context, bare *runner.Bare) error {
 	return err
 }
 
-// bares makes one Bare for each processor, which can be used at once. Close them.
-func (b *bench) bares(source string) (all []*runner.Bare, closeAll func() error, err error) {
+// buildStock builds gVisor's own runsc into a folder: what runs here is made of the same sources, but starts its sandboxes otherwise.
+func buildStock(ctx context.Context, folder string) (path string, err error) {
+	path = filepath.Join(folder, "runsc")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "gvisor.dev/gvisor/runsc")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building runsc: %w: %s", err, out)
+	}
+	return path, nil
+}
+
+// bares makes one Bare for each processor, which can be used at once, on an image, or without one on folders of this machine's. Close them.
+func (b *bench) bares(source, image string) (all []*runner.Bare, closeAll func() error, err error) {
 	closeAll = func() (err error) {
 		for _, bare := range all {
 			err = errors.Join(err, bare.Close())
@@ -79,7 +90,7 @@ func (b *bench) bares(source string) (all []*runner.Bare, closeAll func() error,
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
-		bare, err := runner.NewBare(b.runsc, b.image, folder, source)
+		bare, err := runner.NewBare(b.stock, image, folder, source)
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
