@@ -34,7 +34,7 @@ func CheckSpec(s Spec) error {
 	if s.MemoryBytes != 0 && s.MemoryBytes < minMemory {
 		return fmt.Errorf("%w: memory below %d bytes", ErrInvalid, minMemory)
 	}
-	if s.WorkspaceBytes < 0 || s.HomeBytes < 0 || s.TmpBytes < 0 || s.Processes < 0 {
+	if s.WorkspaceBytes < 0 || s.HomeBytes < 0 || s.TmpBytes < 0 || s.ScriptsBytes < 0 || s.Processes < 0 {
 		return fmt.Errorf("%w: a size below 0", ErrInvalid)
 	}
 	return nil

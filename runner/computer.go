@@ -70,19 +70,7 @@ func (c *computer) Files(ctx context.Context, changes []FileChange) (FileReport,
 		return FileReport{}, err
 	}
 	defer func() { <-c.turn }()
-	p := filesPayload(changes)
-	read, write, err := bulkPipe()
-	if err != nil {
-		return FileReport{}, err
-	}
-	defer write.Close()
-	var fed sync.WaitGroup
-	defer fed.Wait()
-	defer write.Close()
-	fed.Go(func() { _, _ = p.pieces.WriteTo(write) })
-	// Once begun, changes are seen to their end: a computer whose files are half made would be worse than the wait.
-	resp, err := c.link.ask(context.WithoutCancel(ctx), request{Op: opFiles, Computer: c.spec.ID, Length: p.length}, read)
-	read.Close()
+	resp, err := c.bulk(ctx, opFiles, filesPayload(changes))
 	if err != nil {
 		return FileReport{}, err
 	}

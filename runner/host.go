@@ -199,7 +199,7 @@ func (h *host) handle(r request, files []*os.File) response {
 		return failed(faultLost, nil)
 	}
 	switch {
-	case r.Op == opFiles && len(files) == 1, r.Op == opRead && len(files) == 2, r.Op == opCall && len(files) == 4:
+	case (r.Op == opFiles || r.Op == opPackage) && len(files) == 1, r.Op == opRead && len(files) == 2, r.Op == opCall && len(files) == 4:
 		return c.do(r, files)
 	case r.Op == opProcesses:
 		return c.processes()
@@ -304,7 +304,7 @@ func (h *host) spare(spec Spec) *hosted {
 		default:
 		}
 		if fits := (Spec{ID: c.spec.ID}).withDefaults(); c.spec == fits && (Spec{ID: c.spec.ID, MemoryBytes: spec.MemoryBytes,
-			WorkspaceBytes: spec.WorkspaceBytes, HomeBytes: spec.HomeBytes, TmpBytes: spec.TmpBytes, Processes: spec.Processes}) == fits {
+			WorkspaceBytes: spec.WorkspaceBytes, HomeBytes: spec.HomeBytes, TmpBytes: spec.TmpBytes, ScriptsBytes: spec.ScriptsBytes, Processes: spec.Processes}) == fits {
 			h.waiting = append(h.waiting[:i], h.waiting[i+1:]...)
 			c.name = spec.ID
 			return c

@@ -151,7 +151,7 @@ func (c *hosted) setClosing() {
 
 // readWork reads what waiting processes say. Their coming is kept, the rest is for the request that runs.
 func (c *hosted) readWork() {
-	b := make([]byte, maxPacket)
+	b := make([]byte, maxWord)
 	first := true
 	for {
 		n, files, err := c.work.receive(b)
@@ -218,7 +218,7 @@ func (c *hosted) do(r request, files []*os.File) response {
 		c.mu.Unlock()
 	}()
 	c.ooms = c.sandbox.group.kills()
-	kind := map[op]string{opFiles: "F", opRead: "R", opCall: "C"}[r.Op]
+	kind := map[op]string{opFiles: "F", opPackage: "V", opRead: "R", opCall: "C"}[r.Op]
 	if err := c.work.send([]byte(kind+itoa(r.Length)), files...); err != nil {
 		return failed(faultLost, nil)
 	}
@@ -284,6 +284,8 @@ func (e *execution) answer(a string) (response, bool) {
 	switch a[0] {
 	case 'r':
 		e.removed = append(e.removed, a[1:])
+	case 'm':
+		return missing(a), true
 	case 'e':
 		return fileFault(a), true
 	case 'o':
@@ -386,6 +388,22 @@ func (e *execution) result(s string) response {
 		r.Reason = e.reason
 	}
 	return response{Result: r, Removed: e.removed, Remaining: int(v[5])}
+}
+
+// missing reads m<removed> <index> …: what a package's folder lacks.
+func missing(a string) (r response) {
+	for i, f := range strings.Fields(a[1:]) {
+		n, err := strconv.Atoi(f)
+		switch {
+		case err != nil || n < 0:
+			return failed(faultLost, errors.New("the init said something else"))
+		case i == 0:
+			r.Dropped = n
+		default:
+			r.Missing = append(r.Missing, n)
+		}
+	}
+	return r
 }
 
 // fileFault reads e<index> <full> <message>.

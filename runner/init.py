@@ -5,10 +5,12 @@
 #
 # Descriptor 3 (work): one packet a request, with descriptors attached; the process forked ahead answers it.
 #   F<length>           payload                         changes of files
+#   V<length>           payload                         a package's folder, compared and tidied (see package.go)
 #   R<length>           payload out                     entries of a folder, written to out (see read.go)
 #   C<length>           payload stdin stdout stderr     changes of files, then a program
 #   P                                                   the init's compiled code
-#   answers: p<code>; n<pid> waiting (n0: the first one will be soon); r<path> removed; o<pid> done, or the program starts; e<index> <full> <message>
+#   answers: p<code>; n<pid> waiting (n0: the first one will be soon); r<path> removed; o<pid> done, or the program starts; m<removed> <index> …, what a package's
+#     folder lacks; e<index> <full> <message>
 # Descriptor 4 (control): t and k end the running program; x<pid> <status> <cpu us> <max rss KiB> <left over> <remaining> tells its end.
 #
 # Capabilities: SETUID and SETGID to become the programs' user, KILL to end them, CHOWN to hand files over to it, and
@@ -23,6 +25,7 @@ import os, _signal, _socket, select, gc
 
 _WORK, _CONTROL = 3, 4
 _USER = 1000
+_SCRIPTS = b"/workspace/.scripts"  # the packages'
 _O_DIR = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 # Variables that an interpreter reads as it starts. A program that has other values gets an interpreter of its own.
 _SAME = {b"PYTHONUNBUFFERED": b"1", b"PYTHONDONTWRITEBYTECODE": b"1", b"LANG": b"C.UTF-8"}
@@ -189,10 +192,9 @@ def _folder(path, make):
     return fd
 
 
-def _write(fd, name, content, mode, uid, gid):
-    temp = b".scriptorium-new"
-    _remove(temp, fd)
-    f = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
+def _put(fd, name, content, mode, uid, gid):
+    """A new file, where nothing is."""
+    f = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
     try:
         try:
             at = 0
@@ -202,6 +204,16 @@ def _write(fd, name, content, mode, uid, gid):
             os.fchmod(f, mode)
         finally:
             os.close(f)
+    except BaseException:
+        os.unlink(name, dir_fd=fd)
+        raise
+
+
+def _write(fd, name, content, mode, uid, gid):
+    temp = b".scriptorium-new"
+    _remove(temp, fd)
+    _put(fd, temp, content, mode, uid, gid)
+    try:
         try:
             os.rename(temp, name, src_dir_fd=fd, dst_dir_fd=fd)
         except IsADirectoryError:
@@ -256,6 +268,8 @@ def _change(num, data, some, work):
             _write(fd, name, content, mode, uid, gid)
         elif op == b"mkdir":
             _mkdir(fd, name, mode, uid, gid)
+        elif op == b"put":
+            _put(fd, name, content, mode, uid, gid)
         elif op == b"link":
             _remove(name, fd)
             os.symlink(target, name, dir_fd=fd)
@@ -264,6 +278,149 @@ def _change(num, data, some, work):
             _remove(name, fd)
     finally:
         os.close(fd)
+
+
+def _sha256(total):
+    """What makes digests: code of the interpreter's own, or, where there is much to read, OpenSSL's, which is faster and takes longer to load. The
+    program that this process becomes finds no module that it did not import."""
+    for name in (["_hashlib"] if total >= 4 << 20 else []) + ["_sha256", "_sha2", "_hashlib"]:
+        there = name in sys.modules
+        try:
+            module = __import__(name)
+        except ImportError:
+            continue
+        if not there:
+            del sys.modules[name]
+        return getattr(module, "sha256", None) or module.openssl_sha256
+    raise ImportError("no SHA-256")
+
+
+def _owned(fd):
+    """Makes a folder root's, for all to read and nobody to write."""
+    st = os.fstat(fd)
+    if st.st_uid or st.st_gid:
+        os.fchown(fd, 0, 0)
+    if st.st_mode & 0o7777 != 0o555:
+        os.fchmod(fd, 0o555)
+
+
+def _below(name, parent):
+    """The folder name of the packages', made where none is."""
+    try:
+        fd = _open(name, parent)
+    except OSError:
+        _remove(name, parent)
+        os.mkdir(name, 0o555, dir_fd=parent)
+        fd = _open(name, parent)
+    _owned(fd)
+    return fd
+
+
+def _same(fd, size, digest, sha):
+    """Whether an open file is a package's."""
+    st = os.fstat(fd)
+    if (st.st_mode, st.st_uid, st.st_gid, st.st_nlink, st.st_size) != (0o100444, 0, 0, 1, size):
+        return False
+    h = sha()
+    while size:
+        b = os.read(fd, min(size, 1 << 20))
+        if not b:
+            return False
+        size -= len(b)
+        h.update(b)
+    return h.digest() == digest
+
+
+def _compare(fd, wanted, sha, missing):
+    """Removes from a folder what is not as wanted has it: by name a file (index, size, digest) or, for a folder, the same again. Folders are made,
+    the indexes of files that are not there are added to missing; the answer counts what was no part of it."""
+    removed = 0
+    there = set()
+    for name in map(os.fsencode, os.listdir(fd)):
+        want = wanted.get(name)
+        down = None
+        if want is not None:
+            try:
+                down = os.open(name, _O_DIR, dir_fd=fd)
+            except OSError:  # a link, a socket
+                pass
+        if down is not None:
+            try:
+                if type(want) is tuple:
+                    if _same(down, *want[1:], sha):
+                        there.add(name)
+                        continue
+                elif os.fstat(down).st_mode & 0o170000 == 0o040000:
+                    _owned(down)
+                    removed += _compare(down, want, sha, missing)
+                    there.add(name)
+                    continue
+            finally:
+                os.close(down)
+        _remove(name, fd)
+        removed += want is None
+    for name, want in wanted.items():
+        if name in there:
+            continue
+        if type(want) is tuple:
+            missing.append(want[0])
+            continue
+        down = _below(name, fd)
+        try:
+            _compare(down, want, sha, missing)
+        finally:
+            os.close(down)
+    return removed
+
+
+def _room(need, keep):
+    """Removes packages but for keep, those first that were not used for the longest time, until there is room, or none is left."""
+    top = _open(_SCRIPTS)
+    try:
+        old = []
+        for name in map(os.fsencode, os.listdir(top)):
+            fd = _below(name, top)
+            old += [(os.stat(n, dir_fd=fd, follow_symlinks=False).st_mtime_ns, name, os.fsencode(n)) for n in os.listdir(fd)]
+            os.close(fd)
+        for _, name, number in sorted(old):
+            st = os.fstatvfs(top)
+            if st.f_bavail * st.f_frsize >= need:
+                return
+            if [name, number] != keep:
+                fd = _below(name, top)
+                _remove(number, fd)
+                os.close(fd)
+    finally:
+        os.close(top)
+
+
+def _package(num, data, work):
+    """Has a package's folder hold nothing but files of its own, and tells which are missing. Nothing but regular files is read, no link is followed."""
+    path, wanted, missing, pages, total = bytes(data()).split(b"/"), {}, [], [], 0
+    for i in range(num()):
+        *above, name = bytes(data()).split(b"/")
+        into = wanted
+        for a in above:
+            into = into.setdefault(a, {})
+        into[name] = i, num(), bytes(data())
+        total += into[name][1]
+        pages.append(into[name][1] + 4095 & ~4095)
+    fd = _open(_SCRIPTS)
+    try:
+        for name in path:
+            _owned(fd)
+            down = _below(name, fd)
+            os.close(fd)
+            fd = down
+        removed = _compare(fd, wanted, _sha256(total), missing)
+        os.utime(fd)
+        st = os.fstatvfs(fd)
+        need = sum(pages[i] for i in missing)
+        if st.f_bavail * st.f_frsize < need:
+            _room(need, path)
+    finally:
+        os.close(fd)
+    work.send(b"m%d " % removed + b" ".join(b"%d" % i for i in missing))
 
 
 def _read(num, data, out):
@@ -334,10 +491,15 @@ def _changes(num, data, some, work):
     for i in range(num()):
         try:
             _change(num, data, some, work)
-        except Exception as e:  # told to the runner, which tells who asked
-            no = getattr(e, "errno", None)
-            return b"e%d %d %s" % (i, no in (28, 12, 122), (os.strerror(no) if no else repr(e)).encode()[:1000])
+        except Exception as e:
+            return _failure(i, e)
     return None
+
+
+def _failure(i, e):
+    """What is told to the runner, which tells who asked."""
+    no = getattr(e, "errno", None)
+    return b"e%d %d %s" % (i, no in (28, 12, 122), (os.strerror(no) if no else repr(e)).encode()[:1000])
 
 
 def _rehearse():
@@ -412,6 +574,12 @@ def _next():
             except Exception as e:
                 bad = b"e-1 0 " + repr(e).encode()[:1000]
             work.send(bad or b"o%d" % os.getpid())
+            continue
+        if m[:1] == b"V":
+            try:
+                _package(num, data, work)
+            except Exception as e:
+                work.send(_failure(0, e))
             continue
         bad = _changes(num, data, some, work)
         if m[:1] == b"C" and bad is None:

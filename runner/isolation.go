@@ -5,9 +5,9 @@ package runner
 func (s *sandboxes) isolationOf(spec Spec, report Report) *Isolation {
 	i := &Isolation{Gvisor: report.Gvisor, Platform: report.Platform, Network: NetworkNone, ImageDigest: report.Digest, MemoryLimit: report.MemoryLimit,
 		Limits: IsolationLimits{
-			MemoryBytes: spec.MemoryBytes, AddressSpaceBytes: spec.MemoryBytes, FileSizeBytes: max(spec.WorkspaceBytes, spec.HomeBytes, spec.TmpBytes),
+			MemoryBytes: spec.MemoryBytes, AddressSpaceBytes: spec.MemoryBytes, FileSizeBytes: max(spec.WorkspaceBytes, spec.HomeBytes, spec.TmpBytes, spec.ScriptsBytes),
 			OpenFiles: DefaultOpenFiles, Processes: spec.Processes,
-			WorkspaceBytes: spec.WorkspaceBytes, HomeBytes: spec.HomeBytes, TmpBytes: spec.TmpBytes,
+			WorkspaceBytes: spec.WorkspaceBytes, HomeBytes: spec.HomeBytes, TmpBytes: spec.TmpBytes, ScriptsBytes: spec.ScriptsBytes,
 		},
 	}
 	rootType := "erofs"

@@ -154,7 +154,7 @@ func ociConfig(s Spec, r root, rootfs string) *specs.Spec {
 			// address space can be raised: it is for a MemoryError in time, and some programs reserve far more than they use.
 			Rlimits: []specs.POSIXRlimit{
 				{Type: "RLIMIT_AS", Soft: uint64(s.MemoryBytes), Hard: math.MaxUint64}, limit("RLIMIT_CORE", 0),
-				limit("RLIMIT_FSIZE", max(s.WorkspaceBytes, s.HomeBytes, s.TmpBytes)),
+				limit("RLIMIT_FSIZE", max(s.WorkspaceBytes, s.HomeBytes, s.TmpBytes, s.ScriptsBytes)),
 				limit("RLIMIT_NOFILE", DefaultOpenFiles), limit("RLIMIT_NPROC", int64(s.Processes)),
 			},
 		},
@@ -172,7 +172,7 @@ func ociConfig(s Spec, r root, rootfs string) *specs.Spec {
 	for _, t := range []struct {
 		at, mode string
 		size     int64
-	}{{"/workspace", "1777", s.WorkspaceBytes}, {Calls, "0755", s.WorkspaceBytes}, {"/home", "0755", s.HomeBytes}, {"/tmp", "1777", s.TmpBytes}, {"/dev/shm", "1777", s.TmpBytes}} {
+	}{{"/workspace", "1777", s.WorkspaceBytes}, {Calls, "0755", s.WorkspaceBytes}, {Scripts, "0555", s.ScriptsBytes}, {"/home", "0755", s.HomeBytes}, {"/tmp", "1777", s.TmpBytes}, {"/dev/shm", "1777", s.TmpBytes}} {
 		c.Mounts = append(c.Mounts, specs.Mount{Destination: t.at, Type: "tmpfs", Source: "tmpfs",
 			Options: []string{"mode=" + t.mode, "size=" + itoa(t.size)}})
 	}

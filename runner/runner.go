@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -25,6 +26,12 @@ type Computer interface {
 	ID() string
 	// Files makes changes in order and stops at the first that fails (a *FileError); earlier ones stay.
 	Files(ctx context.Context, changes []FileChange) (FileReport, error)
+	// Package makes a package's folder hold exactly its files, as its digests say, before a call that is to run there. Whatever differs (contents,
+	// modes, owners, links, what is there beside them) is removed, and written again: open gives the content of the file at index i of
+	// p.Files. Where nothing differs that is one round trip, and open is not called. Where there is no room, other packages' folders go first, those that
+	// were not used for the longest time. With an error the package is not whole: the next Package makes it so. Errors: ErrDamaged, open's, *FileError,
+	// ErrLost, ErrClosed, ErrInvalid, ErrTooLarge, ctx's.
+	Package(ctx context.Context, p Package, open func(i int) (io.ReadCloser, error)) (PackageReport, error)
 	// Read tells of a folder's entries, and reads files out. What it meets is a program's doing: links are not followed, nothing is
 	// opened that is no regular file. Errors: sink's, ErrLost, ErrClosed, ErrInvalid, *FileError, ctx's.
 	Read(ctx context.Context, r Read, sink EntrySink) (ReadReport, error)
@@ -66,6 +73,7 @@ const (
 	DefaultMemoryBytes    = 512 << 20
 	DefaultWorkspaceBytes = 256 << 20
 	DefaultHomeBytes      = 256 << 20
+	DefaultScriptsBytes   = 256 << 20
 	DefaultTmpBytes       = 64 << 20
 	DefaultProcesses      = 64
 	DefaultOpenFiles      = 1024
@@ -89,6 +97,8 @@ type Spec struct {
 	MemoryBytes int64
 	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp; /dev/shm has TmpBytes, too.
 	WorkspaceBytes, HomeBytes, TmpBytes int64
+	// ScriptsBytes is the size of Scripts.
+	ScriptsBytes int64
 	// Processes bounds the processes and threads that programs have at once.
 	Processes int
 }
@@ -104,6 +114,7 @@ func (s Spec) withDefaults() Spec {
 	set(&s.WorkspaceBytes, DefaultWorkspaceBytes)
 	set(&s.HomeBytes, DefaultHomeBytes)
 	set(&s.TmpBytes, DefaultTmpBytes)
+	set(&s.ScriptsBytes, DefaultScriptsBytes)
 	if s.Processes == 0 {
 		s.Processes = DefaultProcesses
 	}
@@ -151,6 +162,8 @@ const (
 	FileRemove FileOp = "remove"
 	// FileLink puts a symbolic link to Target in place, as FileWrite does a file. It is never followed.
 	FileLink FileOp = "link"
+	// filePut is FileWrite where nothing stands: of a package's file.
+	filePut FileOp = "put"
 	// FilePrune removes from the folder at the path the managed files that Keep does not name: regular files that
 	// belong to root and whose names end in Suffix. Others, and folders, stay.
 	FilePrune FileOp = "prune"
@@ -334,8 +347,8 @@ type IsolationLimits struct {
 	// AddressSpaceBytes, FileSizeBytes, OpenFiles are each process's; Processes is that of all programs at once, with their threads.
 	AddressSpaceBytes, FileSizeBytes int64
 	OpenFiles, Processes             int
-	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp.
-	WorkspaceBytes, HomeBytes, TmpBytes int64
+	// WorkspaceBytes, HomeBytes and TmpBytes are the sizes of /workspace, /home and /tmp; ScriptsBytes is that of the packages' folder.
+	WorkspaceBytes, HomeBytes, TmpBytes, ScriptsBytes int64
 	// Timeout is wall time from the program's start.
 	Timeout time.Duration
 }

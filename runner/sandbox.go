@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -127,9 +126,10 @@ func (s *sandboxes) start(spec Spec, work, control *os.File) (*sandbox, error) {
 // live makes the sandbox and is there until it has ended. The sandbox's processes die with the threads of this process that made them:
 // nothing here may end a thread, so no goroutine ends while it is locked to one.
 func (sb *sandbox) live(b Boot, streams *initStreams) {
+	var said sync.WaitGroup
+	said.Go(streams.tell)
 	booted, err := sb.of.engine.Boot(b)
 	streams.started()
-	var said sync.WaitGroup
 	said.Go(func() { _, _ = io.Copy(sb.stderr, streams.said) })
 	if err == nil {
 		sb.mu.Lock()
@@ -254,12 +254,13 @@ func (sb *sandbox) processes(ctx context.Context) ([]ProcessInfo, error) {
 // serve them too.
 type initStreams struct {
 	stdin, stderr, code *os.File // the sandbox's ends
-	hold, said          *os.File // ours
+	hold, said, feed    *os.File // ours
+	text                []byte   // what is told through code
 }
 
-// open makes them; the code is short enough for its pipe to hold.
+// open makes them.
 func (i *initStreams) open(code []byte) error {
-	var feed *os.File
+	i.text = code
 	var err error
 	if i.stdin, i.hold, err = os.Pipe(); err != nil {
 		return err
@@ -267,22 +268,22 @@ func (i *initStreams) open(code []byte) error {
 	if i.said, i.stderr, err = os.Pipe(); err != nil {
 		return err
 	}
-	if i.code, feed, err = os.Pipe(); err != nil {
-		return err
+	if i.code, i.feed, err = os.Pipe(); err == nil {
+		grow(i.feed)
 	}
-	defer feed.Close()
-	if err := feed.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
-		return err
-	}
-	grow(feed)
-	_, err = feed.Write(code)
 	return err
+}
+
+// tell writes the code, which may be more than a pipe holds; its other end goes with the sandbox.
+func (i *initStreams) tell() {
+	_, _ = i.feed.Write(i.text)
+	i.feed.Close()
 }
 
 // started closes the sandbox's ends here: they are its alone now.
 func (i *initStreams) started() { closeSome(i.stdin, i.stderr, i.code) }
 
-func (i *initStreams) closeAll() { closeSome(i.stdin, i.stderr, i.code, i.hold, i.said) }
+func (i *initStreams) closeAll() { closeSome(i.stdin, i.stderr, i.code, i.hold, i.said, i.feed) }
 
 func closeSome(files ...*os.File) {
 	for _, f := range files {

@@ -19,6 +19,7 @@ import (
 
 const (
 	maxPacket  = 64 << 10
+	maxWord    = 256 << 10 // of the init's: its own compiled code
 	maxFiles   = 4
 	maxMessage = 4 << 10 // of an error's text
 )
@@ -28,10 +29,11 @@ type op string
 const (
 	opCheck     op = "check"
 	opStart     op = "start"
-	opFiles     op = "files"  // + payload
-	opRead      op = "read"   // + payload, and where entries are written
-	opCall      op = "call"   // + payload, stdin, stdout, stderr
-	opCancel    op = "cancel" // Seq is the call's
+	opFiles     op = "files"   // + payload
+	opPackage   op = "package" // + payload
+	opRead      op = "read"    // + payload, and where entries are written
+	opCall      op = "call"    // + payload, stdin, stdout, stderr
+	opCancel    op = "cancel"  // Seq is the call's
 	opProcesses op = "processes"
 	opClose     op = "close"
 )
@@ -68,6 +70,8 @@ type response struct {
 	Index       int           `json:",omitempty"` // of the change that failed
 	Full        bool          `json:",omitempty"`
 	Removed     []string      `json:",omitempty"`
+	Missing     []int         `json:",omitempty"` // files of a package that are to be written
+	Dropped     int           `json:",omitempty"` // what was in its folder and is not its own
 	Result      *Result       `json:",omitempty"`
 	Report      *Report       `json:",omitempty"`
 	Build       string        `json:",omitempty"` // of the runner process

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -308,6 +309,28 @@ func (c *fakeComputer) Read(ctx context.Context, r runner.Read, sink runner.Entr
 	return c.files.readOut(r, sink)
 }
 
+func (c *fakeComputer) Package(ctx context.Context, p runner.Package, open func(int) (io.ReadCloser, error)) (runner.PackageReport, error) {
+	if err := runner.CheckPackage(p); err != nil {
+		return runner.PackageReport{}, err
+	}
+	if err := c.take(ctx); err != nil {
+		return runner.PackageReport{}, err
+	}
+	defer func() { <-c.turn }()
+	missing, removed := c.files.compare(p)
+	report := runner.PackageReport{Removed: removed}
+	for _, i := range missing {
+		if err := ctx.Err(); err != nil {
+			return report, err
+		}
+		if err := c.files.putFile(p, i, open); err != nil {
+			return report, err
+		}
+		report.Written++
+	}
+	return report, nil
+}
+
 func (c *fakeComputer) Processes(context.Context) ([]runner.ProcessInfo, error) {
 	select {
 	case <-c.done:
@@ -401,16 +424,17 @@ func (c *fakeComputer) isolation(call runner.Call) *runner.Isolation {
 	or := func(own, others int64) int64 { return cmp.Or(min(own, others), others) }
 	s := c.spec
 	workspace, home, tmp := cmp.Or(s.WorkspaceBytes, runner.DefaultWorkspaceBytes), cmp.Or(s.HomeBytes, runner.DefaultHomeBytes), cmp.Or(s.TmpBytes, runner.DefaultTmpBytes)
+	scripts := cmp.Or(s.ScriptsBytes, runner.DefaultScriptsBytes)
 	memory := cmp.Or(s.MemoryBytes, runner.DefaultMemoryBytes)
 	return &runner.Isolation{
 		Gvisor: report.Gvisor, Platform: report.Platform, Network: runner.NetworkNone, ImageDigest: report.Digest, MemoryLimit: report.MemoryLimit,
 		Limits: runner.IsolationLimits{
 			MemoryBytes:       memory,
 			AddressSpaceBytes: or(call.Limits.AddressSpaceBytes, memory),
-			FileSizeBytes:     or(call.Limits.FileSizeBytes, max(workspace, home, tmp)),
+			FileSizeBytes:     or(call.Limits.FileSizeBytes, max(workspace, home, tmp, scripts)),
 			OpenFiles:         int(or(int64(call.Limits.OpenFiles), runner.DefaultOpenFiles)),
 			Processes:         int(or(int64(call.Limits.Processes), int64(cmp.Or(s.Processes, runner.DefaultProcesses)))),
-			WorkspaceBytes:    workspace, HomeBytes: home, TmpBytes: tmp,
+			WorkspaceBytes:    workspace, HomeBytes: home, TmpBytes: tmp, ScriptsBytes: scripts,
 			Timeout: call.Timeout,
 		},
 		Mounts: []runner.Mount{

@@ -31,6 +31,7 @@ func newFakeFiles() *fakeFiles {
 	for _, d := range []string{"/workspace", "/home", "/tmp"} {
 		f.entries[d] = &fakeEntry{dir: true, mode: 0o1777}
 	}
+	f.entries[runner.Scripts] = &fakeEntry{dir: true, mode: 0o555}
 	return f
 }
 

@@ -91,7 +91,7 @@ func Suite(t *testing.T, newRunner func(t *testing.T) runner.Runner) {
 		run  func(t *testing.T, r runner.Runner)
 	}{
 		{"check", suiteCheck}, {"output and exit code", suiteOutput}, {"what a program is given", suiteGiven}, {"a fresh interpreter", suiteFresh}, {"node", suiteNode},
-		{"exit 137 is no signal", suiteSignal}, {"files", suiteFiles}, {"reading out", suiteRead}, {"prune", suitePrune}, {"managed files hold", suiteManaged},
+		{"exit 137 is no signal", suiteSignal}, {"files", suiteFiles}, {"reading out", suiteRead}, {"a package", suitePackage}, {"a damaged package", suitePackageDamaged}, {"packages that are none", suitePackageInvalid}, {"prune", suitePrune}, {"managed files hold", suiteManaged},
 		{"timeout", suiteTimeout}, {"cancel", suiteCancel}, {"cancelled before", suiteCancelledBefore}, {"a sink that fails", suiteSink},
 		{"one at a time", suiteTurns}, {"closed", suiteClosed}, {"invalid requests", suiteInvalid}, {"two computers share nothing", suiteApart},
 	} {
