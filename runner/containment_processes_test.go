@@ -35,7 +35,9 @@ while True:
     except OSError: pass
 ''')
 `, says: "up\n", ends: ending{reason: runner.ReasonTimeout, signal: "SIGTERM", leftOver: -1, most: 8 * time.Second}},
+		// Without the limit of its address space, near which a thread may fail as it begins: then Python waits for it for ever.
 		{name: "threads without end", program: `
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
 most = 0
 try:
     while True:
