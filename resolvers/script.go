@@ -38,7 +38,7 @@ func (r *scriptResolver) Owner(ctx context.Context, obj *script.Script) (script.
 }
 
 func (r *scriptResolver) LatestVersion(ctx context.Context, obj *script.Script) (*script.Version, error) {
-	return load(ctx, obj, loadKey{field: "latestVersion"}, func(s *script.Script) string { return s.LatestVersionID }, r.Scripts.VersionsByIDs)
+	return load(ctx, obj, loadKey{field: "latestVersion"}, func(s *script.Script) string { return s.LatestVersionID }, r.Scripts.LatestByIDs)
 }
 
 func (r *scriptResolver) Version(ctx context.Context, obj *script.Script, number int) (*script.Version, error) {

@@ -21058,6 +21058,7 @@ type VersionFileMutation struct {
 	id              *int
 	organization_id *string
 	_path           *string
+	entry           *bool
 	sha256          *string
 	size            *int64
 	addsize         *int64
@@ -21275,6 +21276,42 @@ func (m *VersionFileMutation) ResetPath() {
 	m._path = nil
 }
 
+// SetEntry sets the "entry" field.
+func (m *VersionFileMutation) SetEntry(b bool) {
+	m.entry = &b
+}
+
+// Entry returns the value of the "entry" field in the mutation.
+func (m *VersionFileMutation) Entry() (r bool, exists bool) {
+	v := m.entry
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEntry returns the old "entry" field's value of the VersionFile entity.
+// If the VersionFile object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VersionFileMutation) OldEntry(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEntry is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEntry requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEntry: %w", err)
+	}
+	return oldValue.Entry, nil
+}
+
+// ResetEntry resets all changes to the "entry" field.
+func (m *VersionFileMutation) ResetEntry() {
+	m.entry = nil
+}
+
 // SetSha256 sets the "sha256" field.
 func (m *VersionFileMutation) SetSha256(s string) {
 	m.sha256 = &s
@@ -21428,7 +21465,7 @@ func (m *VersionFileMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *VersionFileMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 6)
 	if m.organization_id != nil {
 		fields = append(fields, versionfile.FieldOrganizationID)
 	}
@@ -21437,6 +21474,9 @@ func (m *VersionFileMutation) Fields() []string {
 	}
 	if m._path != nil {
 		fields = append(fields, versionfile.FieldPath)
+	}
+	if m.entry != nil {
+		fields = append(fields, versionfile.FieldEntry)
 	}
 	if m.sha256 != nil {
 		fields = append(fields, versionfile.FieldSha256)
@@ -21458,6 +21498,8 @@ func (m *VersionFileMutation) Field(name string) (ent.Value, bool) {
 		return m.VersionID()
 	case versionfile.FieldPath:
 		return m.Path()
+	case versionfile.FieldEntry:
+		return m.Entry()
 	case versionfile.FieldSha256:
 		return m.Sha256()
 	case versionfile.FieldSize:
@@ -21477,6 +21519,8 @@ func (m *VersionFileMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldVersionID(ctx)
 	case versionfile.FieldPath:
 		return m.OldPath(ctx)
+	case versionfile.FieldEntry:
+		return m.OldEntry(ctx)
 	case versionfile.FieldSha256:
 		return m.OldSha256(ctx)
 	case versionfile.FieldSize:
@@ -21510,6 +21554,13 @@ func (m *VersionFileMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPath(v)
+		return nil
+	case versionfile.FieldEntry:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEntry(v)
 		return nil
 	case versionfile.FieldSha256:
 		v, ok := value.(string)
@@ -21597,6 +21648,9 @@ func (m *VersionFileMutation) ResetField(name string) error {
 		return nil
 	case versionfile.FieldPath:
 		m.ResetPath()
+		return nil
+	case versionfile.FieldEntry:
+		m.ResetEntry()
 		return nil
 	case versionfile.FieldSha256:
 		m.ResetSha256()

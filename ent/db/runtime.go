@@ -672,12 +672,16 @@ func init() {
 	versionfileDescPath := versionfileFields[2].Descriptor()
 	// versionfile.PathValidator is a validator for the "path" field. It is called by the builders before save.
 	versionfile.PathValidator = versionfileDescPath.Validators[0].(func(string) error)
+	// versionfileDescEntry is the schema descriptor for entry field.
+	versionfileDescEntry := versionfileFields[3].Descriptor()
+	// versionfile.DefaultEntry holds the default value on creation for the entry field.
+	versionfile.DefaultEntry = versionfileDescEntry.Default.(bool)
 	// versionfileDescSha256 is the schema descriptor for sha256 field.
-	versionfileDescSha256 := versionfileFields[3].Descriptor()
+	versionfileDescSha256 := versionfileFields[4].Descriptor()
 	// versionfile.Sha256Validator is a validator for the "sha256" field. It is called by the builders before save.
 	versionfile.Sha256Validator = versionfileDescSha256.Validators[0].(func(string) error)
 	// versionfileDescSize is the schema descriptor for size field.
-	versionfileDescSize := versionfileFields[4].Descriptor()
+	versionfileDescSize := versionfileFields[5].Descriptor()
 	// versionfile.SizeValidator is a validator for the "size" field. It is called by the builders before save.
 	versionfile.SizeValidator = versionfileDescSize.Validators[0].(func(int64) error)
 }

@@ -23,6 +23,8 @@ type VersionFile struct {
 	VersionID string `json:"version_id,omitempty"`
 	// Path holds the value of the "path" field.
 	Path string `json:"path,omitempty"`
+	// it is the file that the entrypoint names
+	Entry bool `json:"entry,omitempty"`
 	// Sha256 holds the value of the "sha256" field.
 	Sha256 string `json:"sha256,omitempty"`
 	// Size holds the value of the "size" field.
@@ -58,6 +60,8 @@ func (*VersionFile) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case versionfile.FieldEntry:
+			values[i] = new(sql.NullBool)
 		case versionfile.FieldID, versionfile.FieldSize:
 			values[i] = new(sql.NullInt64)
 		case versionfile.FieldOrganizationID, versionfile.FieldVersionID, versionfile.FieldPath, versionfile.FieldSha256:
@@ -100,6 +104,12 @@ func (_m *VersionFile) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field path", values[i])
 			} else if value.Valid {
 				_m.Path = value.String
+			}
+		case versionfile.FieldEntry:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field entry", values[i])
+			} else if value.Valid {
+				_m.Entry = value.Bool
 			}
 		case versionfile.FieldSha256:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -162,6 +172,9 @@ func (_m *VersionFile) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("path=")
 	builder.WriteString(_m.Path)
+	builder.WriteString(", ")
+	builder.WriteString("entry=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Entry))
 	builder.WriteString(", ")
 	builder.WriteString("sha256=")
 	builder.WriteString(_m.Sha256)

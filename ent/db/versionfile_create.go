@@ -40,6 +40,20 @@ func (_c *VersionFileCreate) SetPath(v string) *VersionFileCreate {
 	return _c
 }
 
+// SetEntry sets the "entry" field.
+func (_c *VersionFileCreate) SetEntry(v bool) *VersionFileCreate {
+	_c.mutation.SetEntry(v)
+	return _c
+}
+
+// SetNillableEntry sets the "entry" field if the given value is not nil.
+func (_c *VersionFileCreate) SetNillableEntry(v *bool) *VersionFileCreate {
+	if v != nil {
+		_c.SetEntry(*v)
+	}
+	return _c
+}
+
 // SetSha256 sets the "sha256" field.
 func (_c *VersionFileCreate) SetSha256(v string) *VersionFileCreate {
 	_c.mutation.SetSha256(v)
@@ -64,6 +78,7 @@ func (_c *VersionFileCreate) Mutation() *VersionFileMutation {
 
 // Save creates the VersionFile in the database.
 func (_c *VersionFileCreate) Save(ctx context.Context) (*VersionFile, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -86,6 +101,14 @@ func (_c *VersionFileCreate) Exec(ctx context.Context) error {
 func (_c *VersionFileCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
+	}
+}
+
+// defaults sets the default values of the builder before save.
+func (_c *VersionFileCreate) defaults() {
+	if _, ok := _c.mutation.Entry(); !ok {
+		v := versionfile.DefaultEntry
+		_c.mutation.SetEntry(v)
 	}
 }
 
@@ -114,6 +137,9 @@ func (_c *VersionFileCreate) check() error {
 		if err := versionfile.PathValidator(v); err != nil {
 			return &ValidationError{Name: "path", err: fmt.Errorf(`db: validator failed for field "VersionFile.path": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.Entry(); !ok {
+		return &ValidationError{Name: "entry", err: errors.New(`db: missing required field "VersionFile.entry"`)}
 	}
 	if _, ok := _c.mutation.Sha256(); !ok {
 		return &ValidationError{Name: "sha256", err: errors.New(`db: missing required field "VersionFile.sha256"`)}
@@ -168,6 +194,10 @@ func (_c *VersionFileCreate) createSpec() (*VersionFile, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Path(); ok {
 		_spec.SetField(versionfile.FieldPath, field.TypeString, value)
 		_node.Path = value
+	}
+	if value, ok := _c.mutation.Entry(); ok {
+		_spec.SetField(versionfile.FieldEntry, field.TypeBool, value)
+		_node.Entry = value
 	}
 	if value, ok := _c.mutation.Sha256(); ok {
 		_spec.SetField(versionfile.FieldSha256, field.TypeString, value)
@@ -266,6 +296,9 @@ func (u *VersionFileUpsertOne) UpdateNewValues() *VersionFileUpsertOne {
 		if _, exists := u.create.mutation.Path(); exists {
 			s.SetIgnore(versionfile.FieldPath)
 		}
+		if _, exists := u.create.mutation.Entry(); exists {
+			s.SetIgnore(versionfile.FieldEntry)
+		}
 		if _, exists := u.create.mutation.Sha256(); exists {
 			s.SetIgnore(versionfile.FieldSha256)
 		}
@@ -355,6 +388,7 @@ func (_c *VersionFileCreateBulk) Save(ctx context.Context) ([]*VersionFile, erro
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*VersionFileMutation)
 				if !ok {
@@ -486,6 +520,9 @@ func (u *VersionFileUpsertBulk) UpdateNewValues() *VersionFileUpsertBulk {
 			}
 			if _, exists := b.mutation.Path(); exists {
 				s.SetIgnore(versionfile.FieldPath)
+			}
+			if _, exists := b.mutation.Entry(); exists {
+				s.SetIgnore(versionfile.FieldEntry)
 			}
 			if _, exists := b.mutation.Sha256(); exists {
 				s.SetIgnore(versionfile.FieldSha256)

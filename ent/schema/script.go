@@ -43,12 +43,13 @@ func (Script) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of scripts. An agent has a name once among the scripts that are not deleted (S1-unique), and so has the organization.
+// Indexes of scripts. An agent has a name once among the scripts that are not deleted (S1-unique). The organization has it once among those
+// that are published, too: a script that has only drafts takes no name.
 func (Script) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("organization_id", "agent_id", "name").Unique().StorageKey("scripts_live_name").Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("organization_id", "name").Unique().StorageKey("scripts_live_package").
-			Annotations(entsql.IndexWhere("deleted_at IS NULL AND agent_id IS NULL")),
+			Annotations(entsql.IndexWhere("deleted_at IS NULL AND agent_id IS NULL AND published")),
 		index.Fields("organization_id", "agent_id", "id"),
 	}
 }

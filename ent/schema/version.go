@@ -69,6 +69,7 @@ func (VersionFile) Fields() []ent.Field {
 		field.String("organization_id").MaxLen(64).Immutable(),
 		field.String("version_id").MaxLen(64).Immutable(),
 		field.String("path").MaxLen(255 * 4).Immutable(),
+		field.Bool("entry").Default(false).Immutable().Comment("it is the file that the entrypoint names"),
 		field.String("sha256").MaxLen(64).Immutable(),
 		field.Int64("size").NonNegative().Immutable(),
 	}

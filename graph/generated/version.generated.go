@@ -277,7 +277,7 @@ func (ec *executionContext) _ScriptVersion_entrypoint(ctx context.Context, field
 			return ec.fieldContext_ScriptVersion_entrypoint(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Entrypoint(), nil
+			return obj.Entrypoint, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
@@ -288,7 +288,7 @@ func (ec *executionContext) _ScriptVersion_entrypoint(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext_ScriptVersion_entrypoint(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ScriptVersion", field, true, false, "String")
+	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "String")
 }
 
 func (ec *executionContext) _ScriptVersion_source(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
@@ -482,7 +482,7 @@ func (ec *executionContext) _ScriptVersion_publishedAt(ctx context.Context, fiel
 			return ec.fieldContext_ScriptVersion_publishedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.PublishedAt(), nil
+			return obj.PublishedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
@@ -493,7 +493,7 @@ func (ec *executionContext) _ScriptVersion_publishedAt(ctx context.Context, fiel
 	)
 }
 func (ec *executionContext) fieldContext_ScriptVersion_publishedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ScriptVersion", field, true, false, "Time")
+	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "Time")
 }
 
 func (ec *executionContext) _ScriptVersionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *page.Connection[*script.Version]) (ret graphql.Marshaler) {

@@ -59,7 +59,7 @@ func (s *Service) applyOnce(ctx context.Context, tx *database.Tx, v *key.Viewer,
 	if err != nil || !replayed {
 		return scripts, err
 	}
-	rows, err := byIDs(ctx, tx.SQL(), v.Organization.ID, ids, true)
+	rows, err := byIDs(ctx, tx.SQL(), v.Organization.ID, ids, true, false)
 	if err != nil {
 		return nil, err
 	}

@@ -12,31 +12,52 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
 )
 
-// Script is a script of an agent (SDL: Script). Description and Parameters are those of its latest version.
+// Script is a script of an agent, or of the organization (SDL: Script). Description and Parameters are those of its latest version.
 type Script struct {
 	ID              string
 	OrganizationID  string
-	AgentID         string
+	AgentID         string // "": the organization's, a package of files
 	Name            string
 	Description     string
 	Parameters      json.RawMessage // nil: no tool of its own
-	LatestVersionID string
-	LatestNumber    int
+	LatestVersionID string          // the newest published version; the newest draft where none is
+	LatestNumber    int             // the highest number that a version has, drafts among them
+	Published       bool            // a version is; else only keys that may see drafts see the script
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 	DeletedAt       *time.Time
+
+	metadata json.RawMessage // nil: {}
 }
 
-// DisplayPath is where the script lies in the agent's home (S1-display).
-func (s *Script) DisplayPath() string { return Path(s.Name) }
+// IsPackage says whether it is the organization's, a package of files.
+func (s *Script) IsPackage() bool { return s.AgentID == "" }
+
+// DisplayPath is where the script lies in the agent's home (S1-display); nil for a package.
+func (s *Script) DisplayPath() *string {
+	if s.IsPackage() {
+		return nil
+	}
+	path := Path(s.Name)
+	return &path
+}
+
+// Metadata is what the organization keeps with its script: a JSON object (S2-labels).
+func (s *Script) Metadata() json.RawMessage {
+	if s.metadata == nil {
+		return json.RawMessage("{}")
+	}
+	return s.metadata
+}
 
 // Path is where the script of a name lies in the agent's home.
 func Path(name string) string { return "scripts/" + name + ".py" }
 
-// Entry is a live script with its latest version.
+// Entry is a live script with one of its versions: the latest one if nothing else is said.
 type Entry struct {
 	Script  *Script
 	Version *Version
+	Labels  []*Label // of a package, where it was read as a tool
 }
 
 // TakesEffect says from when a saved script counts (SDL: TakesEffect).

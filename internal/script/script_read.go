@@ -9,6 +9,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/id"
+	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 )
 
@@ -18,15 +19,21 @@ const (
 	byNumber = "versions"
 )
 
+// seesDrafts says whether who asks may see drafts: a key with MANAGEMENT (S2-draft). For everybody else they are not there.
+func seesDrafts(ctx context.Context) bool {
+	v, err := key.From(ctx)
+	return err == nil && v.Has(key.Management)
+}
+
 // ByIDs answers the organization's scripts with these ids, without deleted ones, in one statement.
 func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Script, error) {
-	rows, err := byIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Script, ids), false)
+	rows, err := byIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Script, ids), false, seesDrafts(ctx))
 	return keyed(rows, func(s *Script) string { return s.ID }), err
 }
 
 // KeptByIDs is ByIDs with deleted scripts: for what history still shows of them.
 func (s *Service) KeptByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Script, error) {
-	rows, err := byIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Script, ids), true)
+	rows, err := byIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Script, ids), true, seesDrafts(ctx))
 	return keyed(rows, func(s *Script) string { return s.ID }), err
 }
 
@@ -58,13 +65,13 @@ func (s *Service) PageOfAgents(ctx context.Context, organizationID string, agent
 
 // VersionsByIDs answers the organization's versions with these ids, also of deleted scripts, in one statement.
 func (s *Service) VersionsByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Version, error) {
-	rows, err := versionsByIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Version, ids))
+	rows, err := versionsByIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Version, ids), seesDrafts(ctx))
 	return keyed(rows, func(v *Version) string { return v.ID }), err
 }
 
 // VersionByNumber answers, by the script's id, the version of the number that each of the scripts has, in one statement.
 func (s *Service) VersionByNumber(ctx context.Context, organizationID string, scriptIDs []string, number int) (map[string]*Version, error) {
-	rows, err := versionsByNumber(ctx, s.db.SQL(), organizationID, scriptIDs, number)
+	rows, err := versionsByNumber(ctx, s.db.SQL(), organizationID, scriptIDs, number, seesDrafts(ctx))
 	return keyed(rows, func(v *Version) string { return v.ScriptID }), err
 }
 
@@ -74,12 +81,13 @@ func (s *Service) VersionPage(ctx context.Context, organizationID string, script
 	if err != nil {
 		return nil, err
 	}
-	rows, err := versionsOfScripts(ctx, s.db.SQL(), organizationID, scriptIDs, w)
+	drafts := seesDrafts(ctx)
+	rows, err := versionsOfScripts(ctx, s.db.SQL(), organizationID, scriptIDs, w, drafts)
 	if err != nil {
 		return nil, err
 	}
 	counts := batch.Counts(func(ctx context.Context) (map[string]int, error) {
-		return countOfScripts(ctx, s.db.SQL(), organizationID, scriptIDs)
+		return countOfScripts(ctx, s.db.SQL(), organizationID, scriptIDs, drafts)
 	})
 	return batch.Pages(w, scriptIDs, rows, func(v *Version) string { return v.ScriptID },
 		func(v *Version) string { return page.Encode(byNumber, strconv.Itoa(v.Number)) }, counts), nil

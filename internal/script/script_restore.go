@@ -60,14 +60,14 @@ func (s *Service) restore(ctx context.Context, tx *database.Tx, v *key.Viewer, i
 
 // versionToRestore reads a version and its script, which may be deleted. Neither ever changes in what is used of it.
 func (s *Service) versionToRestore(ctx context.Context, tx *database.Tx, organizationID, versionID string) (*Version, *Script, error) {
-	versions, err := versionsByIDs(ctx, tx.SQL(), organizationID, id.Only(id.Version, []string{versionID}))
+	versions, err := versionsByIDs(ctx, tx.SQL(), organizationID, id.Only(id.Version, []string{versionID}), false)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(versions) == 0 {
+	if len(versions) == 0 || versions[0].Package {
 		return nil, nil, fault.Plain(fault.NotFound, restored.path, "%s: there is no such version", restored.path)
 	}
-	scripts, err := byIDs(ctx, tx.SQL(), organizationID, []string{versions[0].ScriptID}, true)
+	scripts, err := byIDs(ctx, tx.SQL(), organizationID, []string{versions[0].ScriptID}, true, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -83,11 +83,11 @@ func (s *Service) replay(ctx context.Context, tx *database.Tx, organizationID st
 	if len(answer) != 4 {
 		return nil, fmt.Errorf("script: a remembered answer has %d parts", len(answer))
 	}
-	scripts, err := byIDs(ctx, tx.SQL(), organizationID, answer[:1], true)
+	scripts, err := byIDs(ctx, tx.SQL(), organizationID, answer[:1], true, false)
 	if err != nil {
 		return nil, err
 	}
-	versions, err := versionsByIDs(ctx, tx.SQL(), organizationID, answer[1:2])
+	versions, err := versionsByIDs(ctx, tx.SQL(), organizationID, answer[1:2], false)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (s *Service) create(ctx context.Context, tx *database.Tx, a *agent.Agent, a
 	if n >= a.MaxScripts { // S1-cap, S1-caplow
 		return nil, atCap(w.at.of("name"), a)
 	}
-	script := &Script{ID: id.New(id.Script), OrganizationID: a.OrganizationID, AgentID: a.ID, Name: w.Name}
+	script := &Script{ID: id.New(id.Script), OrganizationID: a.OrganizationID, AgentID: a.ID, Name: w.Name, Published: true}
 	version := s.next(script, author, w.Content)
 	script.CreatedAt = version.CreatedAt
 	if err := insertScript(ctx, tx, script); err != nil {
@@ -235,8 +235,9 @@ func (s *Service) next(script *Script, author change.Author, c Content) *Version
 		ID: id.New(id.Version), OrganizationID: script.OrganizationID, ScriptID: script.ID, ScriptName: script.Name,
 		Number: script.LatestNumber + 1, Description: c.Description, Parameters: c.Parameters, Source: c.Source,
 		SourceHash: hash(c.Source), TimeoutSeconds: TimeoutSeconds, FreshInterpreter: c.FreshInterpreter != nil && *c.FreshInterpreter,
-		Author: author, CreatedAt: s.now(),
+		Entrypoint: agentEntrypoint(script.Name), Author: author, CreatedAt: s.now(),
 	}
+	v.PublishedAt = &v.CreatedAt
 	script.LatestVersionID, script.LatestNumber, script.UpdatedAt = v.ID, v.Number, v.CreatedAt
 	script.Description, script.Parameters = v.Description, v.Parameters
 	return v

@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -16,27 +17,37 @@ import (
 
 // Scripts are read together with the description and parameters of their latest version.
 const (
-	scriptColumns = `s.id, s.organization_id, s.agent_id, s.name, s.latest_version_id, s.latest_number, s.created_at, s.updated_at, s.deleted_at,
-		v.description, v.parameters`
+	scriptColumns = `s.id, s.organization_id, s.agent_id, s.name, s.latest_version_id, s.latest_number, s.published, s.metadata, s.created_at,
+		s.updated_at, s.deleted_at, v.description, v.parameters`
 	scriptTables = "scripts s JOIN versions v ON v.id = s.latest_version_id AND v.organization_id = s.organization_id"
 	live         = "s.organization_id = $1 AND s.deleted_at IS NULL"
+	published    = " AND s.published" // some version is: not of drafts alone
 )
 
 // insertScript writes a script's row.
 func insertScript(ctx context.Context, tx *database.Tx, s *Script) error {
-	err := tx.Ent().Script.Create().SetID(s.ID).SetOrganizationID(s.OrganizationID).SetAgentID(s.AgentID).SetName(s.Name).
-		SetLatestVersionID(s.LatestVersionID).SetLatestNumber(s.LatestNumber).SetCreatedAt(s.CreatedAt).SetUpdatedAt(s.UpdatedAt).Exec(ctx)
-	if err != nil {
+	row := tx.Ent().Script.Create().SetID(s.ID).SetOrganizationID(s.OrganizationID).SetName(s.Name).SetLatestVersionID(s.LatestVersionID).
+		SetLatestNumber(s.LatestNumber).SetPublished(s.Published).SetCreatedAt(s.CreatedAt).SetUpdatedAt(s.UpdatedAt)
+	if !s.IsPackage() {
+		row.SetAgentID(s.AgentID)
+	}
+	if s.metadata != nil {
+		row.SetMetadata(s.metadata)
+	}
+	if err := row.Exec(ctx); err != nil {
 		return fmt.Errorf("script: write: %w", err)
 	}
 	return nil
 }
 
-// updateScript writes which version is the latest.
+// updateScript writes which version is the latest, and what else can change of a script.
 func updateScript(ctx context.Context, tx *database.Tx, s *Script) error {
-	err := tx.Ent().Script.Update().Where(script.OrganizationID(s.OrganizationID), script.ID(s.ID)).
-		SetLatestVersionID(s.LatestVersionID).SetLatestNumber(s.LatestNumber).SetUpdatedAt(s.UpdatedAt).Exec(ctx)
-	if err != nil {
+	row := tx.Ent().Script.Update().Where(script.OrganizationID(s.OrganizationID), script.ID(s.ID)).
+		SetLatestVersionID(s.LatestVersionID).SetLatestNumber(s.LatestNumber).SetPublished(s.Published).SetUpdatedAt(s.UpdatedAt)
+	if s.metadata != nil {
+		row.SetMetadata(s.metadata)
+	}
+	if err := row.Exec(ctx); err != nil {
 		return fmt.Errorf("script: update: %w", err)
 	}
 	return nil
@@ -60,11 +71,14 @@ func countLive(ctx context.Context, tx *database.Tx, organizationID, agentID str
 	return n, nil
 }
 
-// byIDs reads scripts of the organization, deleted ones where wanted.
-func byIDs(ctx context.Context, q *database.Querier, organizationID string, ids []string, deleted bool) ([]*Script, error) {
+// byIDs reads scripts of the organization, deleted ones and those of drafts alone where wanted.
+func byIDs(ctx context.Context, q *database.Querier, organizationID string, ids []string, deleted, drafts bool) ([]*Script, error) {
 	where := live
 	if deleted {
 		where = "s.organization_id = $1"
+	}
+	if !drafts {
+		where += published
 	}
 	return readScripts(ctx, q, "SELECT "+scriptColumns+", 1 FROM "+scriptTables+" WHERE "+where+" AND s.id IN "+batch.In(q.Dialect(), 2),
 		organizationID, batch.List(ids))
@@ -147,8 +161,8 @@ func readScripts(ctx context.Context, q *database.Querier, statement string, arg
 // columns are where the values of scriptColumns go.
 func (s *Script) columns() []any {
 	return []any{
-		&s.ID, &s.OrganizationID, &s.AgentID, &s.Name, &s.LatestVersionID, &s.LatestNumber, &s.CreatedAt, &s.UpdatedAt, &s.DeletedAt,
-		&s.Description, (*[]byte)(&s.Parameters),
+		&s.ID, &s.OrganizationID, nullable{&s.AgentID}, &s.Name, &s.LatestVersionID, &s.LatestNumber, &s.Published, (*[]byte)(&s.metadata),
+		&s.CreatedAt, &s.UpdatedAt, &s.DeletedAt, &s.Description, (*[]byte)(&s.Parameters),
 	}
 }
 
@@ -173,11 +187,24 @@ func each(ctx context.Context, q *database.Querier, f func(*sql.Rows) error, sta
 // insertVersion writes a version's row.
 func insertVersion(ctx context.Context, tx *database.Tx, v *Version) error {
 	row := tx.Ent().Version.Create().SetID(v.ID).SetOrganizationID(v.OrganizationID).SetScriptID(v.ScriptID).SetNumber(v.Number).
-		SetDescription(v.Description).SetSource(v.Source).SetSourceHash(v.SourceHash).SetTimeoutSeconds(v.TimeoutSeconds).SetFreshInterpreter(v.FreshInterpreter).
-		SetCreatedAt(v.CreatedAt)
+		SetDescription(v.Description).SetSource(v.Source).SetSourceHash(v.SourceHash).SetTimeoutSeconds(v.TimeoutSeconds).SetBackground(v.Background).
+		SetFreshInterpreter(v.FreshInterpreter).SetCreatedAt(v.CreatedAt).SetNillablePublishedAt(v.PublishedAt)
 	setAuthor(row, v)
 	if v.Parameters != nil {
 		row.SetParameters(v.Parameters)
+	}
+	if v.Package {
+		command, err := json.Marshal(v.Entrypoint)
+		if err != nil {
+			return fmt.Errorf("version: entrypoint: %w", err)
+		}
+		row.SetEntrypoint(command)
+	}
+	if v.labels != nil {
+		row.SetLabels(v.labels)
+	}
+	if v.metadata != nil {
+		row.SetMetadata(v.metadata)
 	}
 	if err := row.Exec(ctx); err != nil {
 		return fmt.Errorf("version: write: %w", err)

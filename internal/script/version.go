@@ -25,23 +25,32 @@ type Version struct {
 	OrganizationID string
 	ScriptID       string
 	ScriptName     string
+	Package        bool // of the organization's script: a package of files
 	Number         int
 	Description    string
 	Parameters     json.RawMessage // the JSON Schema as it was sent; nil: none
-	Source         string
-	SourceHash     string // lower-case hex SHA-256 of Source
+	Entrypoint     []string        // the command that runs it: in the package's folder, or in the agent's home
+	Source         string          // an agent's script; "" for a package
+	SourceHash     string          // lower-case hex SHA-256 of Source, or of the package's manifest
 	TimeoutSeconds int
+	Background     bool
 	// FreshInterpreter is true where each call gets an interpreter started for it alone.
 	FreshInterpreter bool
 	Author           change.Author
 	CreatedAt        time.Time
+	PublishedAt      *time.Time // nil: a draft
+	RejectedAt       *time.Time // of a draft that is not published any more
+
+	labels, metadata json.RawMessage // a draft's: the script's, when it is published; nil: the script's are kept
 }
 
-// Status is Published: an agent's script has no drafts.
-func (*Version) Status() VersionStatus { return Published }
+// Status says whether it is published.
+func (v *Version) Status() VersionStatus {
+	if v.PublishedAt == nil {
+		return Draft
+	}
+	return Published
+}
 
-// Entrypoint is the command that runs it, in the agent's home.
-func (v *Version) Entrypoint() []string { return []string{"python3", Path(v.ScriptName)} }
-
-// PublishedAt is when it was written.
-func (v *Version) PublishedAt() *time.Time { return &v.CreatedAt }
+// agentEntrypoint is the command that runs an agent's script, in the agent's home.
+func agentEntrypoint(name string) []string { return []string{"python3", Path(name)} }

@@ -693,7 +693,7 @@ var (
 				Unique:  true,
 				Columns: []*schema.Column{ScriptsColumns[9], ScriptsColumns[2]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "deleted_at IS NULL AND agent_id IS NULL",
+					Where: "deleted_at IS NULL AND agent_id IS NULL AND published",
 				},
 			},
 			{
@@ -917,6 +917,7 @@ var (
 		{Name: "id", Type: field.TypeInt, Increment: true},
 		{Name: "organization_id", Type: field.TypeString, Size: 64},
 		{Name: "path", Type: field.TypeString, Size: 1020},
+		{Name: "entry", Type: field.TypeBool, Default: false},
 		{Name: "sha256", Type: field.TypeString, Size: 64},
 		{Name: "size", Type: field.TypeInt64},
 		{Name: "version_id", Type: field.TypeString, Size: 64},
@@ -929,7 +930,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "version_files_versions_version",
-				Columns:    []*schema.Column{VersionFilesColumns[5]},
+				Columns:    []*schema.Column{VersionFilesColumns[6]},
 				RefColumns: []*schema.Column{VersionsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -938,12 +939,12 @@ var (
 			{
 				Name:    "versionfile_organization_id_version_id_path",
 				Unique:  true,
-				Columns: []*schema.Column{VersionFilesColumns[1], VersionFilesColumns[5], VersionFilesColumns[2]},
+				Columns: []*schema.Column{VersionFilesColumns[1], VersionFilesColumns[6], VersionFilesColumns[2]},
 			},
 			{
 				Name:    "versionfile_sha256",
 				Unique:  false,
-				Columns: []*schema.Column{VersionFilesColumns[3]},
+				Columns: []*schema.Column{VersionFilesColumns[4]},
 			},
 		},
 	}

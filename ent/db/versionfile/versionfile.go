@@ -18,6 +18,8 @@ const (
 	FieldVersionID = "version_id"
 	// FieldPath holds the string denoting the path field in the database.
 	FieldPath = "path"
+	// FieldEntry holds the string denoting the entry field in the database.
+	FieldEntry = "entry"
 	// FieldSha256 holds the string denoting the sha256 field in the database.
 	FieldSha256 = "sha256"
 	// FieldSize holds the string denoting the size field in the database.
@@ -41,6 +43,7 @@ var Columns = []string{
 	FieldOrganizationID,
 	FieldVersionID,
 	FieldPath,
+	FieldEntry,
 	FieldSha256,
 	FieldSize,
 }
@@ -62,6 +65,8 @@ var (
 	VersionIDValidator func(string) error
 	// PathValidator is a validator for the "path" field. It is called by the builders before save.
 	PathValidator func(string) error
+	// DefaultEntry holds the default value on creation for the "entry" field.
+	DefaultEntry bool
 	// Sha256Validator is a validator for the "sha256" field. It is called by the builders before save.
 	Sha256Validator func(string) error
 	// SizeValidator is a validator for the "size" field. It is called by the builders before save.
@@ -89,6 +94,11 @@ func ByVersionID(opts ...sql.OrderTermOption) OrderOption {
 // ByPath orders the results by the path field.
 func ByPath(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPath, opts...).ToFunc()
+}
+
+// ByEntry orders the results by the entry field.
+func ByEntry(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEntry, opts...).ToFunc()
 }
 
 // BySha256 orders the results by the sha256 field.

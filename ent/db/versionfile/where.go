@@ -68,6 +68,11 @@ func Path(v string) predicate.VersionFile {
 	return predicate.VersionFile(sql.FieldEQ(FieldPath, v))
 }
 
+// Entry applies equality check predicate on the "entry" field. It's identical to EntryEQ.
+func Entry(v bool) predicate.VersionFile {
+	return predicate.VersionFile(sql.FieldEQ(FieldEntry, v))
+}
+
 // Sha256 applies equality check predicate on the "sha256" field. It's identical to Sha256EQ.
 func Sha256(v string) predicate.VersionFile {
 	return predicate.VersionFile(sql.FieldEQ(FieldSha256, v))
@@ -271,6 +276,16 @@ func PathEqualFold(v string) predicate.VersionFile {
 // PathContainsFold applies the ContainsFold predicate on the "path" field.
 func PathContainsFold(v string) predicate.VersionFile {
 	return predicate.VersionFile(sql.FieldContainsFold(FieldPath, v))
+}
+
+// EntryEQ applies the EQ predicate on the "entry" field.
+func EntryEQ(v bool) predicate.VersionFile {
+	return predicate.VersionFile(sql.FieldEQ(FieldEntry, v))
+}
+
+// EntryNEQ applies the NEQ predicate on the "entry" field.
+func EntryNEQ(v bool) predicate.VersionFile {
+	return predicate.VersionFile(sql.FieldNEQ(FieldEntry, v))
 }
 
 // Sha256EQ applies the EQ predicate on the "sha256" field.

@@ -331,7 +331,7 @@ CREATE TABLE `scripts` (
 -- Create index "scripts_live_name" to table: "scripts"
 CREATE UNIQUE INDEX `scripts_live_name` ON `scripts` (`organization_id`, `agent_id`, `name`) WHERE deleted_at IS NULL;
 -- Create index "scripts_live_package" to table: "scripts"
-CREATE UNIQUE INDEX `scripts_live_package` ON `scripts` (`organization_id`, `name`) WHERE deleted_at IS NULL AND agent_id IS NULL;
+CREATE UNIQUE INDEX `scripts_live_package` ON `scripts` (`organization_id`, `name`) WHERE deleted_at IS NULL AND agent_id IS NULL AND published;
 -- Create index "script_organization_id_agent_id_id" to table: "scripts"
 CREATE INDEX `script_organization_id_agent_id_id` ON `scripts` (`organization_id`, `agent_id`, `id`);
 -- Create "script_labels" table
@@ -427,6 +427,7 @@ CREATE TABLE `version_files` (
   `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
   `organization_id` text NOT NULL,
   `path` text NOT NULL,
+  `entry` bool NOT NULL DEFAULT (false),
   `sha256` text NOT NULL,
   `size` integer NOT NULL,
   `version_id` text NOT NULL,
