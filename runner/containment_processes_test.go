@@ -43,7 +43,7 @@ try:
     while True:
         threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
         most += 1
-except RuntimeError as e: print(e, most < 64)
+except RuntimeError as e: print(e, most <= 64)
 os._exit(0)
 `, says: "can't start new thread True\n"},
 		{name: "a double fork", program: `
