@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
@@ -30,6 +31,10 @@ func (r *callResolver) Version(ctx context.Context, obj *call.Call) (*script.Ver
 
 func (r *callResolver) QueuePosition(ctx context.Context, obj *call.Call) (*int, error) {
 	return load(ctx, obj, loadKey{field: "queuePosition"}, (*call.Call).QueuedRun, r.Calls.QueuePositions)
+}
+
+func (r *callResolver) Artifacts(ctx context.Context, obj *call.Call) ([]*artifact.Artifact, error) {
+	return load(ctx, obj, loadKey{field: "artifacts"}, func(c *call.Call) string { return c.ID }, r.Resolver.Artifacts.OfCalls)
 }
 
 func (r *callResolver) Author(ctx context.Context, obj *call.Call) (*key.Key, error) {

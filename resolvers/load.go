@@ -22,6 +22,8 @@ import (
 type families struct {
 	mu sync.Mutex
 	of map[any]*family // by object
+	// contents counts the bytes that the answer has as values.
+	contents int
 }
 
 // family are objects that came together, and what has been loaded for them.
@@ -42,6 +44,18 @@ type familiesKey struct{}
 // WithFamilies gives one answer, or one event, its families: what the edge does with the context of each.
 func WithFamilies(ctx context.Context) context.Context {
 	return context.WithValue(ctx, familiesKey{}, &families{of: map[any]*family{}})
+}
+
+// takeContent takes so many bytes of the most that one answer has as values; false where there is no room for them.
+func takeContent(ctx context.Context, size, most int) bool {
+	f := ctx.Value(familiesKey{}).(*families)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.contents+size > most {
+		return false
+	}
+	f.contents += size
+	return true
 }
 
 // join makes a family of objects; those that have one keep it.

@@ -93,6 +93,10 @@ func (r *Resolver) nodesOf(kind id.Kind) func(ctx context.Context, organizationI
 		return nodes(r.Runs.ByIDs)
 	case id.Snapshot:
 		return nodes(r.Runs.SnapshotsByIDs)
+	case id.File:
+		return nodes(r.Files.ByIDs)
+	case id.Artifact:
+		return nodes(r.Artifacts.ByIDs)
 	case id.Call:
 		return nodes(r.Calls.ByIDs)
 	}

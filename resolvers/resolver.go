@@ -4,14 +4,17 @@ import (
 	"context"
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
 	"github.com/scriptorium-dev/scriptorium/internal/deployment"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
 )
 
 // Resolver holds the services that the fields are answered by. All are needed.
@@ -20,6 +23,9 @@ type Resolver struct {
 	Keys          *key.Service
 	Agents        *agent.Service
 	Secrets       *secret.Service
+	Files         *file.Service
+	Artifacts     *artifact.Service
+	Tools         *tool.Service
 	Scripts       *script.Service
 	Changes       *change.Service
 	Runs          *run.Service

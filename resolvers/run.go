@@ -11,6 +11,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
@@ -46,6 +47,10 @@ func (r *runResolver) Snapshot(ctx context.Context, obj *run.Run) (*run.Snapshot
 
 func (r *runResolver) Tools(ctx context.Context, obj *run.Run) ([]*tool.Tool, error) {
 	return load(ctx, obj, loadKey{field: "tools"}, runID, r.Runs.Tools)
+}
+
+func (r *runResolver) Attachments(ctx context.Context, obj *run.Run) ([]*file.File, error) {
+	return load(ctx, obj, loadKey{field: "attachments"}, runID, r.Runs.Attachments)
 }
 
 func (r *runResolver) Calls(ctx context.Context, obj *run.Run, first *int, after *string, last *int, before *string) (*page.Connection[*call.Call], error) {

@@ -13,6 +13,14 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
 )
 
+func (r *queryResolver) Tool(ctx context.Context, name string) (*tool.Tool, error) {
+	return r.Resolver.Tools.ByName(ctx, name)
+}
+
+func (r *queryResolver) Tools(ctx context.Context, names []string) ([]*tool.Tool, error) {
+	return r.Resolver.Tools.Matching(ctx, names)
+}
+
 func (r *toolResolver) Definition(ctx context.Context, obj *tool.Tool, format tool.Format) (json.RawMessage, error) {
 	return obj.Definition(format)
 }

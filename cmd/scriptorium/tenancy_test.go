@@ -53,7 +53,7 @@ var idKinds = map[string][]id.Kind{
 }
 
 // noIDs are the root fields that take no id at all.
-var noIDs = []string{"viewer", "agents", "deployment", "agentCreate"}
+var noIDs = []string{"viewer", "tool", "tools", "agents", "deployment", "agentCreate"}
 
 // idRoutes are the HTTP routes with an id in their path.
 var idRoutes = map[string]id.Kind{"/calls/%s/output?stream=STDOUT": id.Call}

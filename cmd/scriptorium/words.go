@@ -7,15 +7,18 @@ import (
 	"sync"
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
 	"github.com/scriptorium-dev/scriptorium/internal/deployment"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
 	"github.com/scriptorium-dev/scriptorium/resolvers"
 )
 
@@ -38,11 +41,14 @@ func (s *server) joinWords(c run.Config) (*words, error) {
 	w.idempotencies = idempotency.NewService(s.db)
 	w.Agents = agent.NewService(s.db, w.idempotencies)
 	w.Secrets = secret.NewService(s.db, w.Agents)
+	w.Files = file.NewService(s.db, s.blobs)
+	w.Artifacts = artifact.NewService(s.db, w.Files)
 	w.Scripts = script.NewService(s.db, w.Agents, w.Changes, w.idempotencies)
-	c.Blobs = s.blobs
+	w.Tools = tool.NewService(s.db, w.Scripts)
+	c.Blobs, c.Files = s.blobs, w.Files
 	w.host = run.NewHost(s.db, s.bus, s.runner, c)
-	w.Runs = run.NewService(s.db, w.Agents, w.Scripts, w.idempotencies, w.host)
-	w.Calls = call.NewService(s.db, s.bus, s.outputs, w.Scripts, w.Secrets, w.idempotencies, w.host, call.Config{
+	w.Runs = run.NewService(s.db, w.Agents, w.Scripts, w.Tools, w.Files, w.idempotencies, w.host)
+	w.Calls = call.NewService(s.db, s.bus, s.outputs, w.Scripts, w.Secrets, w.Keys, w.Artifacts, w.idempotencies, w.host, call.Config{
 		TimeoutLimit: s.config.CallTimeoutLimit, MaskWait: s.config.maskWait, Log: s.log,
 	})
 

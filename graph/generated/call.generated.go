@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
@@ -32,6 +33,8 @@ type CallResolver interface {
 	Version(ctx context.Context, obj *call.Call) (*script.Version, error)
 
 	QueuePosition(ctx context.Context, obj *call.Call) (*int, error)
+
+	Artifacts(ctx context.Context, obj *call.Call) ([]*artifact.Artifact, error)
 
 	Author(ctx context.Context, obj *call.Call) (*key.Key, error)
 }
@@ -446,6 +449,61 @@ func (ec *executionContext) fieldContext_Call_output(_ context.Context, field gr
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Call_artifacts(ctx context.Context, field graphql.CollectedField, obj *call.Call) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Call_artifacts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Call().Artifacts(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*artifact.Artifact) graphql.Marshaler {
+			return ec.marshalNArtifact2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋartifactᚐArtifactᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Call_artifacts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Call",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Artifact(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Call_leftOnComputer(ctx context.Context, field graphql.CollectedField, obj *call.Call) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Call_leftOnComputer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LeftOnComputer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Call_leftOnComputer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Call", field, false, false, "String")
 }
 
 func (ec *executionContext) _Call_author(ctx context.Context, field graphql.CollectedField, obj *call.Call) (ret graphql.Marshaler) {
@@ -2262,6 +2320,17 @@ func (ec *executionContext) _Call(ctx context.Context, sel ast.SelectionSet, obj
 			}
 		case "output":
 			out.Values[i] = ec._Call_output(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "artifacts":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Call_artifacts(ctx, field, obj)
+				})
+		case "leftOnComputer":
+			out.Values[i] = ec._Call_leftOnComputer(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

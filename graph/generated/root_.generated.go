@@ -31,6 +31,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Agent() AgentResolver
 	AgentHome() AgentHomeResolver
+	Artifact() ArtifactResolver
 	Call() CallResolver
 	Mutation() MutationResolver
 	Organization() OrganizationResolver
@@ -161,8 +162,19 @@ type ComplexityRoot struct {
 		ToolRules          func(childComplexity int) int
 	}
 
+	Artifact struct {
+		Content     func(childComplexity int) int
+		ContentType func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Name        func(childComplexity int) int
+		SHA256      func(childComplexity int) int
+		Size        func(childComplexity int) int
+		URL         func(childComplexity int) int
+	}
+
 	Call struct {
 		Arguments       func(childComplexity int) int
+		Artifacts       func(childComplexity int) int
 		Author          func(childComplexity int) int
 		CPUMs           func(childComplexity int) int
 		DurationMs      func(childComplexity int) int
@@ -171,6 +183,7 @@ type ComplexityRoot struct {
 		ExitCode        func(childComplexity int) int
 		FinishedAt      func(childComplexity int) int
 		ID              func(childComplexity int) int
+		LeftOnComputer  func(childComplexity int) int
 		Output          func(childComplexity int) int
 		PeakMemoryBytes func(childComplexity int) int
 		QueuePosition   func(childComplexity int) int
@@ -280,6 +293,16 @@ type ComplexityRoot struct {
 		Version func(childComplexity int) int
 	}
 
+	File struct {
+		ContentType func(childComplexity int) int
+		CreatedAt   func(childComplexity int) int
+		Filename    func(childComplexity int) int
+		ID          func(childComplexity int) int
+		SHA256      func(childComplexity int) int
+		Size        func(childComplexity int) int
+		URL         func(childComplexity int) int
+	}
+
 	KeyCreatePayload struct {
 		Key        func(childComplexity int) int
 		Secret     func(childComplexity int) int
@@ -289,6 +312,11 @@ type ComplexityRoot struct {
 	KeyRevokePayload struct {
 		Key        func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	Label struct {
+		Name  func(childComplexity int) int
+		Value func(childComplexity int) int
 	}
 
 	Mutation struct {
@@ -374,6 +402,8 @@ type ComplexityRoot struct {
 		Run             func(childComplexity int, id string) int
 		Runs            func(childComplexity int, first *int, after *string, last *int, before *string, agent *string) int
 		ScriptChangeLog func(childComplexity int, agent *string, first *int, after *string, last *int, before *string) int
+		Tool            func(childComplexity int, name string) int
+		Tools           func(childComplexity int, names []string) int
 		Viewer          func(childComplexity int) int
 	}
 
@@ -383,15 +413,16 @@ type ComplexityRoot struct {
 	}
 
 	Run struct {
-		Agent      func(childComplexity int) int
-		Calls      func(childComplexity int, first *int, after *string, last *int, before *string) int
-		CreatedAt  func(childComplexity int) int
-		FinishedAt func(childComplexity int) int
-		Generation func(childComplexity int) int
-		ID         func(childComplexity int) int
-		Snapshot   func(childComplexity int) int
-		Status     func(childComplexity int) int
-		Tools      func(childComplexity int) int
+		Agent       func(childComplexity int) int
+		Attachments func(childComplexity int) int
+		Calls       func(childComplexity int, first *int, after *string, last *int, before *string) int
+		CreatedAt   func(childComplexity int) int
+		FinishedAt  func(childComplexity int) int
+		Generation  func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Snapshot    func(childComplexity int) int
+		Status      func(childComplexity int) int
+		Tools       func(childComplexity int) int
 	}
 
 	RunConnection struct {
@@ -554,6 +585,7 @@ type ComplexityRoot struct {
 	Tool struct {
 		Definition  func(childComplexity int, format tool.Format) int
 		Description func(childComplexity int) int
+		Labels      func(childComplexity int) int
 		Name        func(childComplexity int) int
 		Parameters  func(childComplexity int) int
 		Version     func(childComplexity int) int
@@ -1016,12 +1048,61 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ApiKey.ToolRules(childComplexity), true
 
+	case "Artifact.content":
+		if e.ComplexityRoot.Artifact.Content == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Artifact.Content(childComplexity), true
+	case "Artifact.contentType":
+		if e.ComplexityRoot.Artifact.ContentType == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Artifact.ContentType(childComplexity), true
+	case "Artifact.id":
+		if e.ComplexityRoot.Artifact.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Artifact.ID(childComplexity), true
+	case "Artifact.name":
+		if e.ComplexityRoot.Artifact.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Artifact.Name(childComplexity), true
+	case "Artifact.sha256":
+		if e.ComplexityRoot.Artifact.SHA256 == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Artifact.SHA256(childComplexity), true
+	case "Artifact.size":
+		if e.ComplexityRoot.Artifact.Size == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Artifact.Size(childComplexity), true
+	case "Artifact.url":
+		if e.ComplexityRoot.Artifact.URL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Artifact.URL(childComplexity), true
+
 	case "Call.arguments":
 		if e.ComplexityRoot.Call.Arguments == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Call.Arguments(childComplexity), true
+	case "Call.artifacts":
+		if e.ComplexityRoot.Call.Artifacts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Call.Artifacts(childComplexity), true
 	case "Call.author":
 		if e.ComplexityRoot.Call.Author == nil {
 			break
@@ -1070,6 +1151,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Call.ID(childComplexity), true
+	case "Call.leftOnComputer":
+		if e.ComplexityRoot.Call.LeftOnComputer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Call.LeftOnComputer(childComplexity), true
 	case "Call.output":
 		if e.ComplexityRoot.Call.Output == nil {
 			break
@@ -1509,6 +1596,49 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Deployment.Version(childComplexity), true
 
+	case "File.contentType":
+		if e.ComplexityRoot.File.ContentType == nil {
+			break
+		}
+
+		return e.ComplexityRoot.File.ContentType(childComplexity), true
+	case "File.createdAt":
+		if e.ComplexityRoot.File.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.File.CreatedAt(childComplexity), true
+	case "File.filename":
+		if e.ComplexityRoot.File.Filename == nil {
+			break
+		}
+
+		return e.ComplexityRoot.File.Filename(childComplexity), true
+	case "File.id":
+		if e.ComplexityRoot.File.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.File.ID(childComplexity), true
+	case "File.sha256":
+		if e.ComplexityRoot.File.SHA256 == nil {
+			break
+		}
+
+		return e.ComplexityRoot.File.SHA256(childComplexity), true
+	case "File.size":
+		if e.ComplexityRoot.File.Size == nil {
+			break
+		}
+
+		return e.ComplexityRoot.File.Size(childComplexity), true
+	case "File.url":
+		if e.ComplexityRoot.File.URL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.File.URL(childComplexity), true
+
 	case "KeyCreatePayload.key":
 		if e.ComplexityRoot.KeyCreatePayload.Key == nil {
 			break
@@ -1540,6 +1670,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.KeyRevokePayload.UserErrors(childComplexity), true
+
+	case "Label.name":
+		if e.ComplexityRoot.Label.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Label.Name(childComplexity), true
+	case "Label.value":
+		if e.ComplexityRoot.Label.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Label.Value(childComplexity), true
 
 	case "Mutation.agentCreate":
 		if e.ComplexityRoot.Mutation.AgentCreate == nil {
@@ -2033,6 +2176,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ScriptChangeLog(childComplexity, args["agent"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string)), true
+	case "Query.tool":
+		if e.ComplexityRoot.Query.Tool == nil {
+			break
+		}
+
+		args, err := ec.field_Query_tool_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Tool(childComplexity, args["name"].(string)), true
+	case "Query.tools":
+		if e.ComplexityRoot.Query.Tools == nil {
+			break
+		}
+
+		args, err := ec.field_Query_tools_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Tools(childComplexity, args["names"].([]string)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -2059,6 +2224,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Run.Agent(childComplexity), true
+	case "Run.attachments":
+		if e.ComplexityRoot.Run.Attachments == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Run.Attachments(childComplexity), true
 	case "Run.calls":
 		if e.ComplexityRoot.Run.Calls == nil {
 			break
@@ -2740,6 +2911,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Tool.Description(childComplexity), true
+	case "Tool.labels":
+		if e.ComplexityRoot.Tool.Labels == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Tool.Labels(childComplexity), true
 	case "Tool.name":
 		if e.ComplexityRoot.Tool.Name == nil {
 			break
@@ -2858,6 +3035,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("RunFinishInput", ec.unmarshalInputRunFinishInput),
 			graphql.NewInputUnmarshaler("RunGenerationStartInput", ec.unmarshalInputRunGenerationStartInput),
 			graphql.NewInputUnmarshaler("ToolCallInput", ec.unmarshalInputToolCallInput),
+			graphql.NewInputUnmarshaler("ToolEntryInput", ec.unmarshalInputToolEntryInput),
 			graphql.NewInputUnmarshaler("ToolRuleInput", ec.unmarshalInputToolRuleInput),
 		)
 	}
@@ -3283,6 +3461,29 @@ type AgentSecretDeletePayload {
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},
+	{Name: "../../schema/artifact.graphql", Input: `"""
+A file that a call wrote into its folder of outputs (` + "`" + `ARTIFIC_OUTPUTS` + "`" + `), and that is kept for as long as the call is. Rule: S2-art.
+"""
+type Artifact implements Node {
+  "art_…"
+  id: ID!
+  "Its name, as the program gave it: it can hold anything but U+0000 and ` + "`" + `/` + "`" + `, also control characters. Each byte that is no UTF-8 reads as one U+FFFD."
+  name: String!
+  "How many bytes it has: at most 25 MiB."
+  size: Int!
+  "SHA-256 of its bytes in lower-case hex."
+  sha256: String!
+  "What its name says that it is, where its bytes do not contradict that; else ` + "`" + `text/plain; charset=utf-8` + "`" + ` or ` + "`" + `application/octet-stream` + "`" + `."
+  contentType: String!
+  "Path of its bytes, to be got with the same Authorization, which needs ARTIFACTS; the ETag is the SHA-256."
+  url: String!
+  """
+  Its bytes. Null where they are more than 5 MiB, and where one answer would have more than 20 MiB of such bytes in all: ` + "`" + `url` + "`" + ` has them. For a key without
+  ARTIFACTS null, with the error DENIED.
+  """
+  content: Bytes @goField(forceResolver: true)
+}
+`, BuiltIn: false},
 	{Name: "../../schema/call.graphql", Input: `extend type Query {
   "The call with this id; null where there is none."
   call(
@@ -3309,9 +3510,16 @@ extend type Mutation {
   Calls a tool. Whatever the outcome is, the answer is a call with the text for the model; userErrors only where no
   call can be accepted at all. Needs TOOLING. Where several things are wrong, the first of these counts: the input's shape
   (INVALID); an idempotencyKey used before; the run (NOT_FOUND, BAD_STATE) and the version (NOT_FOUND). Then, as a call that
-  is REFUSED: the tool or script_run's script (UNKNOWN_TOOL), a key without COMPUTER (DENIED), the arguments
+  is REFUSED: the key's rules (DENIED), the tool or script_run's script (UNKNOWN_TOOL), a key without COMPUTER (DENIED), the arguments
   (INVALID_ARGUMENTS), no computers here (NOT_CONFIGURED), none for this call (COMPUTER_UNAVAILABLE). Where the server stops
-  before the call has run: the top-level error UNAVAILABLE. Rules: S1-run, S2-fixed.
+  before the call has run: the top-level error UNAVAILABLE. Rules: S1-run, S2-fixed, S2-policy.
+
+  Without a run it is a direct call of a script of the organization, ` + "`" + `script__<name>` + "`" + `, for instance to try it: it gets a computer for itself, which is gone when it is answered, and
+  no agent's secrets; all else is as in a run. Other tools are UNKNOWN_TOOL there. Rules: S2-direct, S2-direct1.
+
+  An organization's script is found in its folder exactly as its version has it, whatever calls before changed there. The files that a program wrote straight into ` + "`" + `ARTIFIC_OUTPUTS` + "`" + `
+  are kept as artifacts, the first 10 by name of at most 25 MiB each, where the key has ARTIFACTS; the rest, folders and links are left on the computer. ` + "`" + `text` + "`" + ` lists them behind
+  both outputs, by name: all that are kept, of the others at most 100 or 16 KiB of lines, and how many more there are. Nothing is kept of a call that was cancelled. Rules: S2-verify, S2-art, S2-left.
 
   ` + "`" + `script_create` + "`" + `, ` + "`" + `script_list` + "`" + `, ` + "`" + `script_read` + "`" + ` and ` + "`" + `script_delete` + "`" + ` read and write the agent's scripts at once: they need no computer and no
   COMPUTER, wait for no other call, and are answered with their end, whatever ` + "`" + `wait` + "`" + ` says. What they do and their call are written together,
@@ -3402,7 +3610,7 @@ One use of a tool: what was asked, what came of it, what was printed.
 type Call implements Node {
   "call_…"
   id: ID!
-  "The run that it belongs to; null for a call on a computer of its own."
+  "The run that it belongs to; null for a direct call."
   run: Run @goField(forceResolver: true)
   "The name that was called."
   tool: String!
@@ -3437,6 +3645,10 @@ type Call implements Node {
   truncated: Boolean!
   "What is kept of the whole output."
   output: CallOutputInfo!
+  "The files in its folder of outputs that are kept, by name, byte by byte: at most 10. Empty until the end. Rule: S2-art."
+  artifacts: [Artifact!]! @goField(forceResolver: true)
+  "The names of what it left in its folder of outputs and is not kept, by name, at most 1,000: folders, links, what is neither, files past the bounds, all of a key without ARTIFACTS. They are on its run's computer until that goes. Each byte that is no UTF-8 reads as one U+FFFD. Rule: S2-left."
+  leftOnComputer: [String!]!
   "The key that called."
   author: ApiKey! @goField(forceResolver: true)
   "When it was accepted."
@@ -3618,7 +3830,7 @@ input CallFilter {
 Input of toolCall.
 """
 input ToolCallInput {
-  "The run to call in; left out or null: INVALID, since an agent's tools are called in a run."
+  "The run to call in; left out or null: a direct call, on a computer of its own."
   run: ID
   "The tool's name, as the run offers it: 1 to 255 characters, not blank, no control characters."
   name: String!
@@ -3628,7 +3840,10 @@ input ToolCallInput {
   very bytes. Rules: S1-stdin, S1-argstr, S1-env, S2-check.
   """
   arguments: JSON
-  "The number of the version that the run has of this tool (Tool.version): another one, or any for one of the system's five tools, is NOT_FOUND. Left out: not checked."
+  """
+  In a run, the number of the version that it has of this tool (Tool.version): another one, or any for one of the system's five tools, is NOT_FOUND; left out: not checked.
+  In a direct call, the number of a published version, or, for a key with MANAGEMENT, of a draft, to try it (else NOT_FOUND); left out: the latest that is published.
+  """
   version: Int
   "True: answered when the call has ended; where that takes longer than the deployment lets calls run, and a minute: the top-level error TIMEOUT, and the call goes on. False: answered at once; follow it with callOutput. A client that goes away does not cancel the call."
   wait: Boolean = true
@@ -3853,6 +4068,26 @@ directive @goField(
   "Wraps the Go field, so that left out and null can be told apart."
   omittable: Boolean
 ) on INPUT_FIELD_DEFINITION | FIELD_DEFINITION
+`, BuiltIn: false},
+	{Name: "../../schema/file.graphql", Input: `"""
+An uploaded file. As an attachment of a run it is a copy: it stays when the upload is deleted.
+"""
+type File implements Node {
+  "file_…"
+  id: ID!
+  "The name that it was uploaded under."
+  filename: String!
+  "How many bytes it has."
+  size: Int!
+  "SHA-256 of its bytes in lower-case hex."
+  sha256: String!
+  "What it was said to be when it was uploaded."
+  contentType: String!
+  "Path of its bytes, to be got with the same Authorization."
+  url: String!
+  "When it was uploaded."
+  createdAt: Time!
+}
 `, BuiltIn: false},
 	{Name: "../../schema/key.graphql", Input: `extend type Query {
   "Who asks: the key of this request and its organization."
@@ -4120,8 +4355,13 @@ type Run implements Node {
   snapshot: Snapshot! @goField(forceResolver: true)
   "How many generations were started: 0 until the first runGenerationStart or the first call, which starts one by itself."
   generation: Int!
-  "What the model is offered in this run; fixed when it is created. None in a run without an agent, and where the agent's scripting was off. Rules: S1-schemakeep, S1-switch."
+  """
+  What the model is offered in this run; fixed when it is created: of its agent, while its scripting is on, the five tools and the scripts with parameters; then the organization's
+  tools, by name, each in the version that it has in this run. What the rules of the key that created it deny is left out. Rules: S1-schemakeep, S1-switch, S2-resolved, S2-policy.
+  """
   tools: [Tool!]! @goField(forceResolver: true)
+  "The files that it was given, in their order. Each computer of the run has them in ` + "`" + `/workspace` + "`" + `, under their names, as the programs' own files."
+  attachments: [File!]! @goField(forceResolver: true)
   "Its calls, in the order in which they were accepted."
   calls(
     "How many from the start: 1 to 100; 50 where neither first nor last is given. Not together with last."
@@ -4167,8 +4407,20 @@ type RunEdge {
 Input of runCreate.
 """
 input RunCreateInput {
-  "The agent whose scripts it can run; left out: a run without an agent, which has no tools."
+  "The agent whose scripts it can run; left out: a run without an agent, which has the organization's tools only."
   agent: ID
+  """
+  Tools of the organization that it is offered, beside those that its agent names (Agent.tools): at most 100 entries (TOO_LARGE), at most 1,000 tools together. What an
+  entry names must be there, and the key must have COMPUTER (else DENIED at ` + "`" + `input.tools.N.name` + "`" + `); what a pattern or the agent's tools stand for is left out where it is not, also for a key
+  without COMPUTER, and where there are no computers. Rules: S2-latest, S2-pin, S2-toolset, S2-caps.
+  """
+  tools: [ToolEntryInput!]
+  """
+  Uploads that its calls find in ` + "`" + `/workspace` + "`" + `, under their filenames; the run gets copies. Needs FILES (else DENIED at ` + "`" + `input.attachments` + "`" + `). At most 32, each of 32 MiB at most, 64 MiB
+  together (TOO_LARGE at ` + "`" + `input.attachments` + "`" + ` or ` + "`" + `input.attachments.N` + "`" + `). An unknown one: NOT_FOUND at ` + "`" + `input.attachments.N` + "`" + `; two of one filename, and one that is a name of the system's
+  (` + "`" + `.` + "`" + `, ` + "`" + `..` + "`" + `, ` + "`" + `.calls` + "`" + `, ` + "`" + `.scripts` + "`" + `), holds ` + "`" + `/` + "`" + ` or has more than 255 bytes: INVALID there.
+  """
+  attachments: [ID!]
   """
   Environment variables of its calls: an object of strings, at most 64 entries and 64 KiB of names and values, no U+0000. Names match
   ` + "`" + `^[A-Z_][A-Z0-9_]*$` + "`" + ` and have at most 255 characters; PATH, HOME, LANG, TZ and names that begin with PYTHON, NODE_, LD_, ARTIFIC_, GUILDS_ or SCRIPTORIUM_ are refused.
@@ -4180,12 +4432,25 @@ input RunCreateInput {
 }
 
 """
+A tool of the organization, or a pattern of names.
+"""
+input ToolEntryInput {
+  """
+  ` + "`" + `script__<name>` + "`" + `, which must be a script of which a version is published and that the key's rules permit (else NOT_FOUND at ` + "`" + `input.tools.N.name` + "`" + `), or a pattern such as ` + "`" + `script__*` + "`" + `, which may fit
+  nothing: 1 to 128 letters, digits, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `*` + "`" + `. A name that is there twice must be there with the same version (else INVALID at ` + "`" + `input.tools.N.version` + "`" + `).
+  """
+  name: String!
+  "The number of a published version (else NOT_FOUND at ` + "`" + `input.tools.N.version` + "`" + `); left out or null: the latest. A pattern has none (INVALID). The run keeps the version that this is when it is created. Rules: S2-pin, S2-resolved."
+  version: Int
+}
+
+"""
 Answer of runCreate.
 """
 type RunCreatePayload {
   "The new run; null where refused."
   run: Run
-  "Why it was refused: NOT_FOUND (the agent), INVALID, TOO_LARGE, IDEMPOTENCY_MISMATCH. Empty on success."
+  "Why it was refused: NOT_FOUND (the agent, a tool, a version, a file), INVALID, TOO_LARGE, DENIED (a tool without COMPUTER, a file without FILES), NOT_CONFIGURED (a tool is named, and there are no computers: reason ` + "`" + `computer_not_configured` + "`" + `), IDEMPOTENCY_MISMATCH. Empty on success."
   userErrors: [UserError!]!
 }
 
@@ -4732,6 +4997,16 @@ type RecipeApplyPayload {
   "Why it was refused: NOT_FOUND, INVALID, TOO_LARGE, NAME_RESERVED, NAME_TAKEN, CAP_REACHED, SCHEMA_INVALID, IDEMPOTENCY_MISMATCH. Empty on success."
   userErrors: [UserError!]!
 }
+
+"""
+A name and a value that an organization keeps with its script.
+"""
+type Label {
+  "The name: a script has it once."
+  name: String!
+  "The value."
+  value: String!
+}
 `, BuiltIn: false},
 	{Name: "../../schema/snapshot.graphql", Input: `"""
 The scripts of an agent as they were when a run was created. A script that is deleted leaves the snapshots of open runs. Rules: S1-snap, S1-delnow.
@@ -4810,9 +5085,28 @@ enum ToolFormat {
   MCP
 }
 
+extend type Query {
+  """
+  The organization's tool of this name, ` + "`" + `script__<name>` + "`" + `, as the model sees it: the latest published version's description and parameters. Null where there is
+  none, and where the key's rules deny it. Rules: S2-toolget, S2-policy.
+  """
+  tool(
+    "The whole name."
+    name: String!
+  ): Tool
+  """
+  The organization's tools that the names and patterns stand for, by name; at most 1,000 tools, 8 MiB of descriptions and schemas (else the top-level error
+  LIMIT_EXCEEDED). Those that the key's rules deny are left out. Rules: S2-toolget, S2-policy.
+  """
+  tools(
+    "Names and patterns such as ` + "`" + `script__*` + "`" + `, where ` + "`" + `*` + "`" + ` stands for any characters: at most 100 (else LIMIT_EXCEEDED). Left out or null: all."
+    names: [String!]
+  ): [Tool!]!
+}
+
 """
-A tool as the model sees it: never the code. In a run these are ` + "`" + `script_create` + "`" + `, ` + "`" + `script_list` + "`" + `, ` + "`" + `script_read` + "`" + `, ` + "`" + `script_run` + "`" + `, ` + "`" + `script_delete` + "`" + ` and, under its
-own name, every script with parameters. Rules: S1-five, S1-run, S1-owntool, S2-hidden.
+A tool as the model sees it: never the code. In a run these are ` + "`" + `script_create` + "`" + `, ` + "`" + `script_list` + "`" + `, ` + "`" + `script_read` + "`" + `, ` + "`" + `script_run` + "`" + `, ` + "`" + `script_delete` + "`" + `, under its
+own name every script of its agent with parameters, and scripts of the organization as ` + "`" + `script__<name>` + "`" + `. Rules: S1-five, S1-run, S1-owntool, S2-hidden.
 """
 type Tool {
   "The name that toolCall takes."
@@ -4821,6 +5115,8 @@ type Tool {
   description: String!
   "JSON Schema of its arguments. For ` + "`" + `script_run` + "`" + `: the parameters of the script that it names hold for its member ` + "`" + `arguments` + "`" + `."
   parameters: JSON!
+  "The labels of the organization's script, in a run as they were when it was created; none of other tools."
+  labels: [Label!]!
   "The number of the script version behind it; null for the five of the system."
   version: Int
   "The description to hand to a model API."
@@ -5150,6 +5446,26 @@ func (ec *executionContext) childFields_ApiKey(ctx context.Context, field graphq
 	return nil, fmt.Errorf("no field named %q was found under type ApiKey", field.Name)
 }
 
+func (ec *executionContext) childFields_Artifact(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Artifact_id(ctx, field)
+	case "name":
+		return ec.fieldContext_Artifact_name(ctx, field)
+	case "size":
+		return ec.fieldContext_Artifact_size(ctx, field)
+	case "sha256":
+		return ec.fieldContext_Artifact_sha256(ctx, field)
+	case "contentType":
+		return ec.fieldContext_Artifact_contentType(ctx, field)
+	case "url":
+		return ec.fieldContext_Artifact_url(ctx, field)
+	case "content":
+		return ec.fieldContext_Artifact_content(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Artifact", field.Name)
+}
+
 func (ec *executionContext) childFields_Call(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -5184,6 +5500,10 @@ func (ec *executionContext) childFields_Call(ctx context.Context, field graphql.
 		return ec.fieldContext_Call_truncated(ctx, field)
 	case "output":
 		return ec.fieldContext_Call_output(ctx, field)
+	case "artifacts":
+		return ec.fieldContext_Call_artifacts(ctx, field)
+	case "leftOnComputer":
+		return ec.fieldContext_Call_leftOnComputer(ctx, field)
 	case "author":
 		return ec.fieldContext_Call_author(ctx, field)
 	case "queuedAt":
@@ -5364,6 +5684,26 @@ func (ec *executionContext) childFields_Deployment(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type Deployment", field.Name)
 }
 
+func (ec *executionContext) childFields_File(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_File_id(ctx, field)
+	case "filename":
+		return ec.fieldContext_File_filename(ctx, field)
+	case "size":
+		return ec.fieldContext_File_size(ctx, field)
+	case "sha256":
+		return ec.fieldContext_File_sha256(ctx, field)
+	case "contentType":
+		return ec.fieldContext_File_contentType(ctx, field)
+	case "url":
+		return ec.fieldContext_File_url(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_File_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type File", field.Name)
+}
+
 func (ec *executionContext) childFields_KeyCreatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "key":
@@ -5384,6 +5724,16 @@ func (ec *executionContext) childFields_KeyRevokePayload(ctx context.Context, fi
 		return ec.fieldContext_KeyRevokePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KeyRevokePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Label(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_Label_name(ctx, field)
+	case "value":
+		return ec.fieldContext_Label_value(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Label", field.Name)
 }
 
 func (ec *executionContext) childFields_Organization(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5452,6 +5802,8 @@ func (ec *executionContext) childFields_Run(ctx context.Context, field graphql.C
 		return ec.fieldContext_Run_generation(ctx, field)
 	case "tools":
 		return ec.fieldContext_Run_tools(ctx, field)
+	case "attachments":
+		return ec.fieldContext_Run_attachments(ctx, field)
 	case "calls":
 		return ec.fieldContext_Run_calls(ctx, field)
 	case "createdAt":
@@ -5738,6 +6090,8 @@ func (ec *executionContext) childFields_Tool(ctx context.Context, field graphql.
 		return ec.fieldContext_Tool_description(ctx, field)
 	case "parameters":
 		return ec.fieldContext_Tool_parameters(ctx, field)
+	case "labels":
+		return ec.fieldContext_Tool_labels(ctx, field)
 	case "version":
 		return ec.fieldContext_Tool_version(ctx, field)
 	case "definition":

@@ -14,6 +14,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
@@ -28,6 +29,7 @@ type RunResolver interface {
 	Snapshot(ctx context.Context, obj *run.Run) (*run.Snapshot, error)
 
 	Tools(ctx context.Context, obj *run.Run) ([]*tool.Tool, error)
+	Attachments(ctx context.Context, obj *run.Run) ([]*file.File, error)
 	Calls(ctx context.Context, obj *run.Run, first *int, after *string, last *int, before *string) (*page.Connection[*call.Call], error)
 }
 
@@ -237,6 +239,38 @@ func (ec *executionContext) fieldContext_Run_tools(_ context.Context, field grap
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Tool(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Run_attachments(ctx context.Context, field graphql.CollectedField, obj *run.Run) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Run_attachments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Run().Attachments(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*file.File) graphql.Marshaler {
+			return ec.marshalNFile2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋfileᚐFileᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Run_attachments(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Run",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_File(ctx, field)
 		},
 	}
 	return fc, nil
@@ -759,7 +793,7 @@ func (ec *executionContext) unmarshalInputRunCreateInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"agent", "environment", "idempotencyKey"}
+	fieldsInOrder := [...]string{"agent", "tools", "attachments", "environment", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -773,6 +807,20 @@ func (ec *executionContext) unmarshalInputRunCreateInput(ctx context.Context, ob
 				return it, err
 			}
 			it.Agent = data
+		case "tools":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tools"))
+			data, err := ec.unmarshalOToolEntryInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋtoolᚐEntryᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tools = data
+		case "attachments":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("attachments"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Attachments = data
 		case "environment":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("environment"))
 			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
@@ -888,6 +936,55 @@ func UnmarshalRunGenerationStartInput(ctx context.Context, raw any) (run.Generat
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputToolEntryInput(ctx context.Context, obj any) (tool.Entry, error) {
+	var it tool.Entry
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "version"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "version":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("version"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Version = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalToolEntryInput unmarshals raw into the ToolEntryInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalToolEntryInput(ctx context.Context, raw any) (tool.Entry, error) {
+	var out tool.Entry
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ToolEntryInput", raw, &out)
+	return out, err
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -939,6 +1036,12 @@ func (ec *executionContext) _Run(ctx context.Context, sel ast.SelectionSet, obj 
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Run_tools(ctx, field, obj)
+				})
+		case "attachments":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Run_attachments(ctx, field, obj)
 				})
 		case "calls":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
@@ -1298,11 +1401,33 @@ func (ec *executionContext) marshalNRunStatus2githubᚗcomᚋscriptoriumᚑdev�
 	return res
 }
 
+func (ec *executionContext) unmarshalNToolEntryInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋtoolᚐEntry(ctx context.Context, v any) (*tool.Entry, error) {
+	res, err := ec.unmarshalInputToolEntryInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalORun2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋrunᚐRun(ctx context.Context, sel ast.SelectionSet, v *run.Run) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Run(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOToolEntryInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋtoolᚐEntryᚄ(ctx context.Context, v any) ([]*tool.Entry, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*tool.Entry, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNToolEntryInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋtoolᚐEntry(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -16,11 +16,13 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/scriptorium-dev/scriptorium/graph/scalar"
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
 	"github.com/scriptorium-dev/scriptorium/internal/deployment"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
@@ -28,6 +30,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -65,6 +68,8 @@ type QueryResolver interface {
 	Viewer(ctx context.Context) (*key.Viewer, error)
 	Run(ctx context.Context, id string) (*run.Run, error)
 	Runs(ctx context.Context, first *int, after *string, last *int, before *string, agent *string) (*page.Connection[*run.Run], error)
+	Tool(ctx context.Context, name string) (*tool.Tool, error)
+	Tools(ctx context.Context, names []string) ([]*tool.Tool, error)
 }
 type SubscriptionResolver interface {
 	CallOutput(ctx context.Context, call string, after *string) (<-chan call.OutputEvent, error)
@@ -584,6 +589,34 @@ func (ec *executionContext) field_Query_scriptChangeLog_args(ctx context.Context
 		return nil, err
 	}
 	args["before"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_tool_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_tools_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "names",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["names"] = arg0
 	return args, nil
 }
 
@@ -2324,6 +2357,94 @@ func (ec *executionContext) fieldContext_Query_runs(ctx context.Context, field g
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_tool(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_tool(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Tool(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *tool.Tool) graphql.Marshaler {
+			return ec.marshalOTool2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋtoolᚐTool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_tool(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Tool(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_tool_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_tools(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_tools(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Tools(ctx, fc.Args["names"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*tool.Tool) graphql.Marshaler {
+			return ec.marshalNTool2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋtoolᚐToolᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_tools(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Tool(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_tools_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2804,6 +2925,13 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Organization(ctx, sel, obj)
+	case file.File:
+		return ec._File(ctx, sel, &obj)
+	case *file.File:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._File(ctx, sel, obj)
 	case call.Call:
 		return ec._Call(ctx, sel, &obj)
 	case *call.Call:
@@ -2811,6 +2939,13 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Call(ctx, sel, obj)
+	case artifact.Artifact:
+		return ec._Artifact(ctx, sel, &obj)
+	case *artifact.Artifact:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Artifact(ctx, sel, obj)
 	case key.Key:
 		return ec._ApiKey(ctx, sel, &obj)
 	case *key.Key:
@@ -3375,6 +3510,18 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_runs(ctx, field)
 				})
+		case "tool":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_tool(ctx, field)
+				})
+		case "tools":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_tools(ctx, field)
+				})
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -3735,6 +3882,24 @@ func (ec *executionContext) marshalOBigInt2ᚖint64(ctx context.Context, sel ast
 	_ = sel
 	_ = ctx
 	res := scalar.MarshalBigInt(*v)
+	return res
+}
+
+func (ec *executionContext) unmarshalOBytes2ᚕbyte(ctx context.Context, v any) ([]byte, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := scalar.UnmarshalBytes(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOBytes2ᚕbyte(ctx context.Context, sel ast.SelectionSet, v []byte) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := scalar.MarshalBytes(v)
 	return res
 }
 

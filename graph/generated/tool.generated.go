@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -110,6 +111,38 @@ func (ec *executionContext) _Tool_parameters(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_Tool_parameters(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Tool", field, false, false, "JSON")
+}
+
+func (ec *executionContext) _Tool_labels(ctx context.Context, field graphql.CollectedField, obj *tool.Tool) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Tool_labels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Labels, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*script.Label) graphql.Marshaler {
+			return ec.marshalNLabel2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLabelᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Tool_labels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Tool",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Label(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Tool_version(ctx context.Context, field graphql.CollectedField, obj *tool.Tool) (ret graphql.Marshaler) {
@@ -217,6 +250,11 @@ func (ec *executionContext) _Tool(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "labels":
+			out.Values[i] = ec._Tool_labels(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "version":
 			out.Values[i] = ec._Tool_version(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -286,6 +324,13 @@ func (ec *executionContext) marshalNToolFormat2githubᚗcomᚋscriptoriumᚑdev�
 		graphql.AddInvalidNullFromMarshaler(ctx, "ToolFormat!")
 	}
 	return res
+}
+
+func (ec *executionContext) marshalOTool2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋtoolᚐTool(ctx context.Context, sel ast.SelectionSet, v *tool.Tool) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Tool(ctx, sel, v)
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -97,7 +97,7 @@ func (b block) write(to *bytes.Buffer, name string) {
 	}
 }
 
-// answer is the text of a call that ran: how it ended, then both outputs (S2-cut).
+// answer is the text of a call that ran: how it ended, then both outputs (S2-cut), then its files.
 func (o *outcome) answer(out, errs block) string {
 	var b bytes.Buffer
 	switch {
@@ -111,6 +111,7 @@ func (o *outcome) answer(out, errs block) string {
 	}
 	out.write(&b, "stdout")
 	errs.write(&b, "stderr")
+	o.made.write(&b)
 	return readable(b.Bytes())
 }
 

@@ -83,12 +83,14 @@ type Call struct {
 	StdoutCut, StderrCut []byte
 	Truncated            bool
 	Output               *OutputInfo
-	QueuedAt             time.Time
-	StartedAt            *time.Time
-	FinishedAt           *time.Time
-	DurationMs           *int
-	CPUMs                *int
-	PeakMemoryBytes      *int64
+	// LeftOnComputer are names in its folder of outputs that were not kept, at most MaxLeft.
+	LeftOnComputer  []string
+	QueuedAt        time.Time
+	StartedAt       *time.Time
+	FinishedAt      *time.Time
+	DurationMs      *int
+	CPUMs           *int
+	PeakMemoryBytes *int64
 	// What Evidence has besides.
 	endReason       *EndReason
 	processesKilled *int

@@ -23,10 +23,10 @@ const maxToolName = 255
 // attempts is how often a call is decided anew because its run or script changed meanwhile.
 const attempts = 5
 
-// ToolCall calls a tool in a run. User errors say that no call can be accepted; whatever else is wrong is a call that is REFUSED, with
+// ToolCall calls a tool in a run, or a script of the organization without one (see direct.go). User errors say that no call can be accepted; whatever else is wrong is a call that is REFUSED, with
 // the sentence for the model. It needs TOOLING. It waits for the end unless told not to; who goes away meanwhile does not cancel it.
 //
-// In order: the shape of the input; the answer to an equal request before; the run (there, open) and the version; the tool
+// In order: the shape of the input; the answer to an equal request before; the run (there, open) and the version; the key's rules (DENIED); the tool
 // (UNKNOWN_TOOL); the key's right to a computer (DENIED); the arguments (INVALID_ARGUMENTS); whether there are computers
 // (NOT_CONFIGURED) and room for one more call (COMPUTER_UNAVAILABLE). Then the row is written, and the run's owner told. A tool that needs
 // no computer (see native.go) does its work in the transaction that writes the row; the rules about computers are not for it.
@@ -56,17 +56,16 @@ func (s *Service) ToolCall(ctx context.Context, in ToolCallInput) (*ToolCallPayl
 		if c, err = s.await(ctx, a); err != nil {
 			return nil, err
 		}
+		if in.Run == nil { // its computer goes with it
+			s.host.AwaitLeft(ctx, *c.RunID)
+		}
 	}
 	return &ToolCallPayload{Call: c, UserErrors: refused}, nil
 }
 
 // check holds the rules about the input itself.
 func (in ToolCallInput) check() error {
-	err := errors.Join(text.Short("input.name", in.Name, maxToolName), idempotency.Check(in.IdempotencyKey))
-	if in.Run == nil {
-		err = errors.Join(err, fault.Plain(fault.Invalid, "input.run", "input.run is missing: an agent's tools are called in a run"))
-	}
-	return err
+	return errors.Join(text.Short("input.name", in.Name, maxToolName), idempotency.Check(in.IdempotencyKey))
 }
 
 // accepted is a call that was accepted, or refused with a row.
@@ -77,6 +76,7 @@ type accepted struct {
 	ref      run.Ref
 	replayed bool // an equal request made the call
 	here     bool // it needs no computer
+	direct   bool // it has a run of its own, which is written with it
 	ended    <-chan *Call
 	forget   func()
 }
@@ -130,9 +130,17 @@ func (s *Service) enter(ctx context.Context, tx *database.Tx, a *accepted) (*Cal
 		}
 		input = nil // no script reads it
 	}
+	if a.direct {
+		if err := run.BeginDirect(ctx, tx, &run.Run{ID: *c.RunID, OrganizationID: c.OrganizationID, KeyID: c.KeyID, Status: run.Open, CreatedAt: c.QueuedAt}); err != nil {
+			return nil, err
+		}
+	}
 	written, err := insert(ctx, tx, c, input)
 	if err == nil && !written {
 		err = errStale
+	}
+	if err == nil && a.direct && c.Status.Ended() {
+		err = run.FinishDirect(ctx, tx, []string{c.ID}, *c.FinishedAt)
 	}
 	return c, err
 }
@@ -156,29 +164,31 @@ func (s *Service) replay(ctx context.Context, tx *database.Tx, organizationID st
 func (s *Service) decide(ctx context.Context, v *key.Viewer, in ToolCallInput) (*accepted, error) {
 	args := parseArguments(in.Name, in.Arguments)
 	name := args.script
-	if !script.ValidName(name) { // nothing has such a name, and a database may not take it
+	if _, isPackage := tool.PackageOf(name); !isPackage && !script.ValidName(name) { // nothing has such a name, and a database may not take it
 		name = ""
 	}
-	var t *target
-	if id.Is(id.Run, *in.Run) {
-		var err error
-		if t, err = readTarget(ctx, s.db, v.Organization.ID, *in.Run, name); err != nil {
-			return nil, err
-		}
+	t, err := s.target(ctx, v, in, name)
+	if err != nil {
+		return nil, err
 	}
-	if err := t.refuses(in); err != nil {
+	if err := t.refuses(v, in); err != nil {
 		return nil, err
 	}
 	now := s.now()
+	runID := in.Run
+	if t.direct {
+		hidden := id.New(id.Run)
+		runID = &hidden
+	}
 	c := &Call{
-		ID: id.New(id.Call), OrganizationID: v.Organization.ID, RunID: in.Run, AgentID: t.agentID, KeyID: v.Key.ID, Tool: in.Name,
+		ID: id.New(id.Call), OrganizationID: v.Organization.ID, RunID: runID, AgentID: t.agentID, KeyID: v.Key.ID, Tool: in.Name,
 		Arguments: args.kept, Status: Queued, QueuedAt: now, Output: &OutputInfo{},
 	}
 	no, err := s.refusal(ctx, v, t, name, args, c)
 	if err != nil {
 		return nil, err
 	}
-	a := &accepted{call: c, owner: t.owner, ref: c.ref(), forget: func() {}}
+	a := &accepted{call: c, owner: t.owner, ref: c.ref(), direct: t.direct, forget: func() {}}
 	if no != nil {
 		c.Status, c.ErrorCode, c.Text, c.FinishedAt = Refused, &no.code, no.text, &now
 		return a, nil
@@ -192,6 +202,18 @@ func (s *Service) decide(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 	return a, nil
 }
 
+// target reads what the call is made in.
+func (s *Service) target(ctx context.Context, v *key.Viewer, in ToolCallInput, name string) (*target, error) {
+	if in.Run == nil {
+		return s.directTarget(ctx, v, in)
+	}
+	if !id.Is(id.Run, *in.Run) { // a database may not take it
+		return nil, nil
+	}
+	_, isPackage := tool.PackageOf(in.Name)
+	return readTarget(ctx, s.db, v.Organization.ID, *in.Run, name, isPackage)
+}
+
 // ref is the call's run, and whose it is.
 func (c *Call) ref() run.Ref {
 	r := run.Ref{OrganizationID: c.OrganizationID, RunID: *c.RunID}
@@ -202,14 +224,14 @@ func (c *Call) ref() run.Ref {
 }
 
 // refuses answers the user errors: no call can be accepted.
-func (t *target) refuses(in ToolCallInput) error {
+func (t *target) refuses(v *key.Viewer, in ToolCallInput) error {
 	switch {
 	case t == nil:
 		return fault.Plain(fault.NotFound, "input.run", "input.run: there is no such run")
 	case t.status != "OPEN":
 		return fault.Plain(fault.BadState, "input.run", "input.run: the run is finished")
-	case in.Version == nil || !t.offers(in.Name):
-		return nil // an unknown tool is the call's affair
+	case in.Version == nil || !v.PermitsTool(in.Name) || !t.offers(in.Name):
+		return nil // a tool that is denied or unknown is the call's affair
 	case tool.IsNative(in.Name):
 		return fault.Plain(fault.NotFound, "input.version", "input.version: %s has no versions", in.Name)
 	case *in.Version != *t.number:
@@ -218,15 +240,24 @@ func (t *target) refuses(in ToolCallInput) error {
 	return nil
 }
 
-// offers says whether the run has the tool: one of the system's own (S1-five), or a script of its snapshot with parameters (S1-owntool). One that was created
+// offers says whether the run has the tool: a script of the organization (S2-resolved), one of the system's own (S1-five), or a script of its snapshot with parameters (S1-owntool). One that was created
 // since has none of its own in this run (S1-newlive), and one that was deleted has none any more (S1-delnow).
 func (t *target) offers(name string) bool {
+	if !key.PermitTool(t.rules, name) {
+		return false
+	}
+	if _, isPackage := tool.PackageOf(name); isPackage {
+		return t.versionID != nil
+	}
 	return t.scripting && (tool.IsNative(name) || (t.versionID != nil && t.parameters != nil))
 }
 
 // refusal answers why the call is refused, nil where it is not, and notes in the call what it will run.
 func (s *Service) refusal(ctx context.Context, v *key.Viewer, t *target, name string, args arguments, c *Call) (*refusal, error) {
-	if !t.offers(c.Tool) {
+	switch {
+	case !v.PermitsTool(c.Tool): // S2-policy
+		return refuse(Denied), nil
+	case !t.offers(c.Tool):
 		return refuse(UnknownTool), nil
 	}
 	if servedHere(c.Tool) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
+	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
@@ -30,6 +31,9 @@ func (s *Service) Refuse(ctx context.Context, m *run.Machine, why error) (string
 	s.log.WarnContext(ctx, "a call is refused: its computer could not be made", "run", m.RunID, "error", why)
 	id, err := refuseHead(ctx, s.db, m.RunID, m.Lease(), refuse(code), s.now())
 	if err == nil && id != "" {
+		if m.Direct {
+			m.Finished()
+		}
 		s.tellEnded(ctx, map[string]output.Summary{id: {}})
 	}
 	return id, err
@@ -74,14 +78,16 @@ func (s *Service) RunNext(_ context.Context, m *run.Machine) (bool, error) {
 	if err != nil && !errors.Is(err, runner.ErrLost) && ctx.Err() == nil {
 		s.log.WarnContext(ctx, "a call did not come to its end", "call", c.ID, "error", err)
 	}
-	return true, s.finish(m, c, conclude(res, err, context.Cause(ctx), c.TimeoutSeconds), w)
+	o := conclude(res, err, context.Cause(ctx), c.TimeoutSeconds)
+	o.made = s.collect(ctx, m, c, o)
+	return true, s.finish(m, c, o, w)
 }
 
 // execute runs a claimed call on its run's computer. What it prints is masked before anything else sees it (S1-secret).
 func (s *Service) execute(ctx context.Context, m *run.Machine, c *claimed, w *output.Writer) (runner.Result, error) {
-	changes, made, err := m.ScriptChanges(ctx, c.script, *c.VersionID)
+	p, changes, made, err := s.bring(ctx, m, c)
 	if err != nil {
-		return runner.Result{}, errors.Join(runner.ErrUnavailable, err)
+		return runner.Result{}, err
 	}
 	secrets, err := s.secretsOf(ctx, c)
 	if err != nil {
@@ -89,10 +95,7 @@ func (s *Service) execute(ctx context.Context, m *run.Machine, c *claimed, w *ou
 	}
 	filter := secret.NewFilter(secret.NewMask(slices.Collect(maps.Values(secrets))), s.config.MaskWait, w.Write)
 	defer filter.Close() //nolint:errcheck // a writer that takes no more has said so
-	p := program{
-		callID: c.ID, runID: m.RunID, script: c.script, home: m.Dir(), input: c.input, environment: m.Environment, secrets: secrets,
-		timeout: time.Duration(c.TimeoutSeconds) * time.Second, fresh: c.fresh,
-	}
+	p.secrets = secrets
 	process := p.process()
 	process.Files = append(append(m.Litter(process.Files[0].Path), changes...), process.Files...)
 	res, err := m.Call(ctx, process, runner.SinkFunc(func(stream runner.Stream, b []byte) error {
@@ -102,6 +105,25 @@ func (s *Service) execute(ctx context.Context, m *run.Machine, c *claimed, w *ou
 		made()
 	}
 	return res, err
+}
+
+// bring has what the call runs on the computer: a package at once (S2-verify), an agent's script with the changes of files that go along with the call;
+// made notes that they were made.
+func (s *Service) bring(ctx context.Context, m *run.Machine, c *claimed) (p program, changes []runner.FileChange, made func(), err error) {
+	p = program{
+		callID: c.ID, runID: m.RunID, dir: m.Dir(), home: m.Dir(), input: c.input, environment: m.Environment,
+		timeout: time.Duration(c.TimeoutSeconds) * time.Second, fresh: c.fresh,
+	}
+	if c.entrypoint != nil {
+		p.argv, made = c.entrypoint, func() {}
+		p.dir, err = m.Package(ctx, run.Package{Name: c.script, Number: c.number, VersionID: *c.VersionID})
+		return p, nil, made, err
+	}
+	p.argv = []string{"python3", script.Path(c.script)}
+	if changes, made, err = m.ScriptChanges(ctx, c.script, *c.VersionID); err != nil {
+		err = errors.Join(runner.ErrUnavailable, err)
+	}
+	return p, changes, made, err
 }
 
 // secretsOf are the values of the call's agent, as they are when it starts. One that cannot be opened is for whoever operates the server: no call runs

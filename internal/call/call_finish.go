@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
+	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 )
@@ -34,7 +36,10 @@ func (s *Service) finish(m *run.Machine, c *claimed, o *outcome, w *output.Write
 		s.log.ErrorContext(ctx, "how a call was isolated cannot be kept", "call", c.ID, "error", err)
 	}
 	e.isolation = isolation
-	written, err := s.write(ctx, e, m.Lease())
+	written, err := s.write(ctx, e, m)
+	if written && m.Direct {
+		m.Finished()
+	}
 	if written {
 		s.deliver(e.Call)
 		s.signal(ctx, c.ID)
@@ -54,9 +59,9 @@ func (s *Service) finish(m *run.Machine, c *claimed, o *outcome, w *output.Write
 }
 
 // write writes an end, again and again until it is written or known to be another's.
-func (s *Service) write(ctx context.Context, e end, l run.Lease) (bool, error) {
+func (s *Service) write(ctx context.Context, e end, m *run.Machine) (bool, error) {
 	for {
-		written, err := finish(ctx, s.db, e, l)
+		written, err := finish(ctx, s.db, e, m.Lease(), s.withEnd(e, m))
 		if err == nil || ctx.Err() != nil {
 			return written, err
 		}
@@ -68,9 +73,20 @@ func (s *Service) write(ctx context.Context, e end, l run.Lease) (bool, error) {
 	}
 }
 
+// withEnd writes what is written together with a call's end: its artifacts' rows, and that the run which was made for it is finished.
+func (s *Service) withEnd(e end, m *run.Machine) func(context.Context, *database.Tx) error {
+	return func(ctx context.Context, tx *database.Tx) error {
+		if err := s.artifacts.Insert(ctx, tx, e.OrganizationID, e.ID, e.artifacts, *e.FinishedAt); err != nil || !m.Direct {
+			return err
+		}
+		return run.FinishDirect(ctx, tx, []string{e.ID}, *e.FinishedAt)
+	}
+}
+
 // end is the call as it ended at a time, with its answer.
 func (o *outcome) end(c *Call, summary output.Summary, at time.Time) end {
 	ended := *c
+	var artifacts []*artifact.Artifact
 	ended.Status, ended.FinishedAt = o.status, &at
 	if o.code != "" {
 		ended.ErrorCode = &o.code
@@ -85,6 +101,9 @@ func (o *outcome) end(c *Call, summary output.Summary, at time.Time) end {
 	ended.Output = infoOf(c.ID, o.status, summary)
 	if o.status == Succeeded || o.status == Failed && o.code == "" {
 		ended.ExitCode = &o.exitCode
+	}
+	if o.made != nil {
+		ended.LeftOnComputer, artifacts = o.made.left(), o.made.kept
 	}
 	if o.signal != "" {
 		ended.Signal = &o.signal
@@ -101,7 +120,7 @@ func (o *outcome) end(c *Call, summary output.Summary, at time.Time) end {
 			ended.PeakMemoryBytes = &o.result.PeakMemoryBytes
 		}
 	}
-	return end{&ended, summary}
+	return end{&ended, summary, artifacts}
 }
 
 // infoOf is what a call's end tells of its output. A stream without a byte has the hash of nothing.

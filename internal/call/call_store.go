@@ -11,6 +11,7 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 )
 
@@ -21,23 +22,37 @@ type target struct {
 	scripting bool
 	owner     string
 	queued    int // calls of the run that wait
-	// Of the snapshot's script; nil where the snapshot has none of the name.
+	direct    bool
+	rules     []*key.ToolRule // of the key that made the run: what they deny was not offered
+	// Of the script of the organization that the run has under the tool's name, or of the snapshot's script; nil where there is none.
 	scriptID, versionID *string
 	number, timeout     *int
 	parameters          json.RawMessage
 }
 
-// readTarget reads all that a call's acceptance needs, in one statement; nil where there is no such run.
-func readTarget(ctx context.Context, d *database.DB, organizationID, runID, script string) (*target, error) {
+// What a run has under a name: a script of its snapshot, or one of the organization's, as long as that is there.
+const (
+	ofSnapshot = `LEFT JOIN snapshots p ON p.organization_id = r.organization_id AND p.run_id = r.id
+		LEFT JOIN snapshot_entries s ON s.organization_id = r.organization_id AND s.snapshot_id = p.id AND s.name = $3
+		LEFT JOIN versions v ON v.id = s.version_id`
+	ofTools = `LEFT JOIN run_tools t ON t.organization_id = r.organization_id AND t.run_id = r.id AND t.name = $3
+		LEFT JOIN (SELECT id AS script_id FROM scripts WHERE organization_id = $1 AND deleted_at IS NULL) s ON s.script_id = t.script_id
+		LEFT JOIN versions v ON v.id = t.version_id AND s.script_id IS NOT NULL`
+)
+
+// readTarget reads all that a call's acceptance needs, in one statement; nil where there is no such run. name is a script's of the run's agent, or, of
+// a package, the tool's.
+func readTarget(ctx context.Context, d *database.DB, organizationID, runID, name string, isPackage bool) (*target, error) {
 	var t target
-	var parameters []byte
-	err := d.SQL().QueryRowContext(ctx, `SELECT r.status, r.agent_id, r.scripting, r.owner,
-		(SELECT COUNT(*) FROM calls q WHERE q.status = $4 AND q.run_id = r.id), e.script_id, e.version_id, v.number, v.timeout_seconds, v.parameters
-		FROM runs r LEFT JOIN snapshots s ON s.organization_id = r.organization_id AND s.run_id = r.id
-		LEFT JOIN snapshot_entries e ON e.organization_id = r.organization_id AND e.snapshot_id = s.id AND e.name = $3
-		LEFT JOIN versions v ON v.id = e.version_id
-		WHERE r.organization_id = $1 AND r.id = $2`, organizationID, runID, script, string(Queued)).
-		Scan(&t.status, &t.agentID, &t.scripting, &t.owner, &t.queued, &t.scriptID, &t.versionID, &t.number, &t.timeout, &parameters)
+	var parameters, rules []byte
+	from := ofSnapshot
+	if isPackage {
+		from = ofTools
+	}
+	err := d.SQL().QueryRowContext(ctx, `SELECT r.status, r.agent_id, r.scripting, r.owner, (SELECT COUNT(*) FROM calls q WHERE q.status = $4 AND q.run_id = r.id),
+		s.script_id, v.id, v.number, v.timeout_seconds, v.parameters, (SELECT k.tool_rules FROM keys k WHERE k.id = r.key_id)
+		FROM runs r `+from+` WHERE r.organization_id = $1 AND r.id = $2 AND NOT r.direct`, organizationID, runID, name, string(Queued)).
+		Scan(&t.status, &t.agentID, &t.scripting, &t.owner, &t.queued, &t.scriptID, &t.versionID, &t.number, &t.timeout, &parameters, &rules)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -45,6 +60,9 @@ func readTarget(ctx context.Context, d *database.DB, organizationID, runID, scri
 		return nil, fmt.Errorf("call: read the run: %w", err)
 	}
 	t.parameters = parameters
+	if t.rules, err = key.DecodeRules(rules); err != nil {
+		return nil, err
+	}
 	return &t, nil
 }
 
@@ -94,23 +112,28 @@ func codeOf(c *Call) *string {
 const columns = `c.id, c.organization_id, c.run_id, c.agent_id, c.key_id, c.tool, c.script_id, c.version_id, c.arguments, c.timeout_seconds, c.status,
 	c.error_code, c.text, c.exit_code, c.signal, c.stdout, c.stderr, c.truncated, c.stdout_bytes, c.stdout_sha256, c.stderr_bytes, c.stderr_sha256,
 	c.dropped_bytes, c.output_chunks, c.created_at, c.started_at, c.finished_at, c.duration_ms, c.cpu_ms, c.peak_memory_bytes,
-	c.end_reason, c.processes_killed, c.isolation`
+	c.end_reason, c.processes_killed, c.isolation, c."left"`
 
 // scan reads a row of columns, and what more there is.
 func scan(rows *sql.Rows, more ...any) (*Call, error) {
 	c := &Call{Output: &OutputInfo{}}
-	var arguments, text []byte
+	var arguments, text, left []byte
 	var chunks int64
 	err := rows.Scan(append([]any{
 		&c.ID, &c.OrganizationID, &c.RunID, &c.AgentID, &c.KeyID, &c.Tool, &c.ScriptID, &c.VersionID, &arguments, &c.TimeoutSeconds, &c.Status,
 		&c.ErrorCode, &text, &c.ExitCode, &c.Signal, &c.StdoutCut, &c.StderrCut, &c.Truncated, &c.Output.StdoutBytes, &c.Output.StdoutSha256,
 		&c.Output.StderrBytes, &c.Output.StderrSha256, &c.Output.Dropped, &chunks, &c.QueuedAt, &c.StartedAt, &c.FinishedAt, &c.DurationMs,
-		&c.CPUMs, &c.PeakMemoryBytes, &c.endReason, &c.processesKilled, &c.isolation,
+		&c.CPUMs, &c.PeakMemoryBytes, &c.endReason, &c.processesKilled, &c.isolation, &left,
 	}, more...)...)
 	if err != nil {
 		return nil, err
 	}
 	c.Arguments, c.Text = arguments, string(text)
+	if left != nil {
+		if err := json.Unmarshal(left, &c.LeftOnComputer); err != nil {
+			return nil, err
+		}
+	}
 	for _, b := range []*[]byte{&c.StdoutCut, &c.StderrCut} {
 		if len(*b) == 0 {
 			*b = nil

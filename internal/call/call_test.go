@@ -173,7 +173,6 @@ func TestToolCallUserErrors(t *testing.T) {
 			ctx  context.Context
 			want string
 		}{
-			"no run":                {call.ToolCallInput{Name: "deck"}, w.ctx, "INVALID input run"},
 			"unknown run":           {call.ToolCallInput{Run: &foreign, Name: "deck"}, w.ctx, "NOT_FOUND input run"},
 			"another's run":         {call.ToolCallInput{Run: &r, Name: "deck"}, other, "NOT_FOUND input run"},
 			"finished":              {call.ToolCallInput{Run: &finished, Name: "deck"}, w.ctx, "BAD_STATE input run"},

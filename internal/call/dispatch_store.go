@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/output"
@@ -23,10 +24,13 @@ const head = "(SELECT q.id FROM calls q WHERE q.run_id = $1 AND q.status = 'QUEU
 // claimed is a call that this server is to run.
 type claimed struct {
 	Call
-	script  string // the script's name
-	fresh   bool   // its version asks for an interpreter of its own
-	secrets bool   // its agent has some
-	input   json.RawMessage
+	script string // the script's name
+	// entrypoint is the command of an organization's script, nil of an agent's; number is its version's.
+	entrypoint []string
+	number     int
+	fresh      bool // its version asks for an interpreter of its own
+	secrets    bool // its agent has some
+	input      json.RawMessage
 }
 
 // claim takes the next call of a run that is the lease's and open, and does in the same transaction what goes with it; nil where none waits.
@@ -34,12 +38,13 @@ func claim(ctx context.Context, d *database.DB, runID string, l run.Lease, at ti
 	var c *claimed
 	err := d.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
 		c = &claimed{Call: Call{RunID: &runID, Status: Running, StartedAt: &at}}
-		var arguments, input []byte
+		var arguments, input, entrypoint []byte
 		err := tx.SQL().QueryRowContext(ctx, `UPDATE calls SET status = 'RUNNING', started_at = $4 WHERE id = `+head+` AND status = 'QUEUED' AND `+fence+`
 			RETURNING id, organization_id, agent_id, key_id, tool, script_id, version_id, arguments, input, timeout_seconds,
-			(SELECT s.name FROM scripts s WHERE s.id = script_id), COALESCE((SELECT v.fresh_interpreter FROM versions v WHERE v.id = version_id), FALSE),
+			(SELECT s.name FROM scripts s WHERE s.id = script_id), (SELECT v.entrypoint FROM versions v WHERE v.id = version_id), COALESCE((SELECT v.number FROM versions v WHERE v.id = version_id), 0),
+			COALESCE((SELECT v.fresh_interpreter FROM versions v WHERE v.id = version_id), FALSE),
 			EXISTS (SELECT 1 FROM secrets x WHERE x.organization_id = calls.organization_id AND x.agent_id = calls.agent_id)`, runID, l.Server, l.Token, at).
-			Scan(&c.ID, &c.OrganizationID, &c.AgentID, &c.KeyID, &c.Tool, &c.ScriptID, &c.VersionID, &arguments, &input, &c.TimeoutSeconds, &c.script, &c.fresh, &c.secrets)
+			Scan(&c.ID, &c.OrganizationID, &c.AgentID, &c.KeyID, &c.Tool, &c.ScriptID, &c.VersionID, &arguments, &input, &c.TimeoutSeconds, &c.script, &entrypoint, &c.number, &c.fresh, &c.secrets)
 		if errors.Is(err, sql.ErrNoRows) {
 			c = nil
 			return nil
@@ -48,6 +53,11 @@ func claim(ctx context.Context, d *database.DB, runID string, l run.Lease, at ti
 			return err
 		}
 		c.Arguments, c.input = arguments, input
+		if entrypoint != nil {
+			if err := json.Unmarshal(entrypoint, &c.entrypoint); err != nil {
+				return err
+			}
+		}
 		return with(ctx, tx)
 	})
 	if err != nil {
@@ -75,7 +85,10 @@ func refuseHead(ctx context.Context, d *database.DB, runID string, l run.Lease, 
 			id = ""
 			return nil
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return run.FinishDirect(ctx, tx, []string{id}, at)
 	})
 	if err != nil {
 		return "", fmt.Errorf("call: refuse: %w", err)
@@ -86,11 +99,12 @@ func refuseHead(ctx context.Context, d *database.DB, runID string, l run.Lease, 
 // end is how a call that ran ended, as its row has it.
 type end struct {
 	*Call
-	summary output.Summary
+	summary   output.Summary
+	artifacts []*artifact.Artifact
 }
 
-// finish writes the end of a call that runs, if the run is still the lease's; false where not.
-func finish(ctx context.Context, d *database.DB, e end, l run.Lease) (written bool, err error) {
+// finish writes the end of a call that runs, if the run is still the lease's, and what goes with it; false where not.
+func finish(ctx context.Context, d *database.DB, e end, l run.Lease, with func(context.Context, *database.Tx) error) (written bool, err error) {
 	err = d.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
 		args := append([]any{*e.RunID, l.Server, l.Token}, e.values()...)
 		result, err := tx.SQL().ExecContext(ctx, "UPDATE calls SET "+e.assignments(4)+" WHERE id = $4 AND status = 'RUNNING' AND "+fence, args...)
@@ -98,7 +112,9 @@ func finish(ctx context.Context, d *database.DB, e end, l run.Lease) (written bo
 			return err
 		}
 		n, err := result.RowsAffected()
-		written = n == 1
+		if written = n == 1; err == nil && written {
+			err = with(ctx, tx)
+		}
 		return err
 	})
 	if err != nil {
@@ -114,6 +130,9 @@ func lose(ctx context.Context, tx *database.Tx, e end) (bool, error) {
 		return false, fmt.Errorf("call: lose: %w", err)
 	}
 	n, err := result.RowsAffected()
+	if err == nil && n == 1 {
+		err = run.FinishDirect(ctx, tx, []string{e.ID}, *e.FinishedAt)
+	}
 	return n == 1, err
 }
 
@@ -122,7 +141,7 @@ func (e end) assignments(first int) string {
 	columns := []string{
 		"status", "error_code", "text", "exit_code", "signal", "stdout", "stderr", "truncated", "stdout_bytes", "stdout_sha256", "stderr_bytes",
 		"stderr_sha256", "dropped_bytes", "output_chunks", "output_blob", "finished_at", "duration_ms", "cpu_ms", "peak_memory_bytes",
-		"end_reason", "processes_killed", "isolation",
+		"end_reason", "processes_killed", "isolation", `"left"`,
 	}
 	text := ""
 	for i, c := range columns {
@@ -143,8 +162,20 @@ func (e end) values() []any {
 	return []any{
 		e.ID, string(e.Status), codeOf(e.Call), []byte(e.Text), e.ExitCode, e.Signal, bytesOf(e.StdoutCut), bytesOf(e.StderrCut), e.Truncated,
 		e.Output.StdoutBytes, e.Output.StdoutSha256, e.Output.StderrBytes, e.Output.StderrSha256, e.Output.Dropped, e.summary.Chunks, blob,
-		e.FinishedAt, e.DurationMs, e.CPUMs, e.PeakMemoryBytes, (*string)(e.endReason), e.processesKilled, bytesOrNil(e.isolation),
+		e.FinishedAt, e.DurationMs, e.CPUMs, e.PeakMemoryBytes, (*string)(e.endReason), e.processesKilled, bytesOrNil(e.isolation), leftOf(e.LeftOnComputer),
 	}
+}
+
+// leftOf is what is kept of the names; nil of none.
+func leftOf(names []string) any {
+	if len(names) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(names)
+	if err != nil {
+		panic(err) // a list of strings always has a JSON text
+	}
+	return raw
 }
 
 // bytesOf is b, never nil: the column is not null.
@@ -189,7 +220,10 @@ func endWaiting(ctx context.Context, tx *database.Tx, a among, status Status, wh
 		}
 		ids = append(ids, id)
 	}
-	return ids, rows.Err()
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(ids) == 0 {
+		return ids, err
+	}
+	return ids, run.FinishDirect(ctx, tx, ids, at)
 }
 
 // stopRunning tells the owners of calls that run to stop them.
@@ -264,7 +298,10 @@ func endLate(ctx context.Context, d *database.DB, then, at time.Time, why *refus
 			}
 			ids = append(ids, id)
 		}
-		return rows.Err()
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(ids) == 0 {
+			return err
+		}
+		return run.FinishDirect(ctx, tx, ids, at)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("call: end those that waited for too long: %w", err)

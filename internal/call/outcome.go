@@ -26,13 +26,15 @@ type outcome struct {
 	timeoutSeconds int
 	reason         EndReason // empty: it was refused
 	measured       bool      // the result's times and sizes hold
+	ran            bool      // its program came to an end, and the computer is there
+	made           *outputs  // what it left in its folder of outputs; nil: nobody has looked
 	result         runner.Result
 }
 
 // conclude makes of what the computer answered the call's state (the table of states in rules: S2-fixed). cause is why the call's
 // context ended, nil where it did not.
 func conclude(res runner.Result, err error, cause error, timeoutSeconds int) *outcome {
-	o := &outcome{timeoutSeconds: timeoutSeconds, result: res, measured: err == nil}
+	o := &outcome{timeoutSeconds: timeoutSeconds, result: res, measured: err == nil, ran: err == nil}
 	switch {
 	case err != nil && cause != nil && errors.Is(err, context.Canceled), err == nil && res.Reason == runner.ReasonCancelled:
 		o.stopped(cause)

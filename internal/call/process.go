@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
@@ -20,8 +19,8 @@ func folder(callID string) string { return runner.Calls + "/" + callID }
 // program is what a call runs.
 type program struct {
 	callID, runID string
-	script        string
-	home          string
+	argv          []string
+	dir, home     string // where it starts, and its HOME
 	input         json.RawMessage
 	environment   map[string]string
 	secrets       map[string]string
@@ -29,15 +28,15 @@ type program struct {
 	fresh         bool // in an interpreter of its own
 }
 
-// process is what the computer is given: `python3 scripts/NAME.py` in the home, the arguments on standard input, in a file, and, where they fit,
-// in a variable (S1-run, S1-stdin, S1-env, S2-argfile, S2-outdir).
+// process is what the computer is given: `python3 scripts/NAME.py` in the home, or a package's entrypoint in its folder (S2-cwd); the arguments on standard
+// input, in a file, and, where they fit, in a variable (S1-run, S1-stdin, S1-env, S2-argfile, S2-outdir).
 func (p program) process() runner.Call {
 	own := folder(p.callID)
 	return runner.Call{
 		ID:    p.callID,
-		Argv:  []string{"python3", script.Path(p.script)},
+		Argv:  p.argv,
 		Env:   p.env(),
-		Dir:   p.home,
+		Dir:   p.dir,
 		Stdin: p.input,
 		Files: []runner.FileChange{
 			{Op: runner.FileWrite, Path: own + "/arguments.json", Mode: 0o444, Content: p.input},

@@ -6,9 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
+	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
@@ -44,17 +46,19 @@ func (c Config) withDefaults() Config {
 
 // Service holds the use cases of calls, and runs them (it is the run.Calls).
 type Service struct {
-	db      *database.DB
-	bus     event.Bus
-	output  *output.Log
-	scripts *script.Service
-	secrets *secret.Service
-	once    *idempotency.Service
-	host    *run.Host
-	config  Config
-	log     *slog.Logger
-	now     func() time.Time
-	schemas schemas
+	db        *database.DB
+	bus       event.Bus
+	output    *output.Log
+	scripts   *script.Service
+	secrets   *secret.Service
+	keys      *key.Service
+	artifacts *artifact.Service
+	once      *idempotency.Service
+	host      *run.Host
+	config    Config
+	log       *slog.Logger
+	now       func() time.Time
+	schemas   schemas
 
 	mu      sync.Mutex
 	waiters map[string][]chan *Call // those who wait for a call's end, by its id
@@ -64,11 +68,11 @@ var _ run.Calls = (*Service)(nil)
 
 // NewService makes the service. The host is joined with it in turn.
 func NewService(
-	db *database.DB, bus event.Bus, log *output.Log, scripts *script.Service, secrets *secret.Service, once *idempotency.Service, host *run.Host, config Config,
+	db *database.DB, bus event.Bus, log *output.Log, scripts *script.Service, secrets *secret.Service, keys *key.Service, artifacts *artifact.Service, once *idempotency.Service, host *run.Host, config Config,
 ) *Service {
 	config = config.withDefaults()
 	return &Service{
-		db: db, bus: bus, output: log, scripts: scripts, secrets: secrets, once: once, host: host, config: config, log: config.Log, now: database.Now,
+		db: db, bus: bus, output: log, scripts: scripts, secrets: secrets, keys: keys, artifacts: artifacts, once: once, host: host, config: config, log: config.Log, now: database.Now,
 		waiters: map[string][]chan *Call{},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
@@ -18,6 +19,8 @@ type Machine struct {
 	OrganizationID string
 	AgentID        *string
 	Environment    map[string]string
+	Direct         bool  // the run was made for one call, and is finished with it
+	attachments    bool  // it has some
 	lease          Lease // its Token under Host.mu
 
 	ctx    context.Context // ends when the run is not this server's any more
@@ -48,10 +51,11 @@ type Machine struct {
 	// The worker's own.
 	computer   runner.Computer
 	generation int
-	files      map[string]string   // what the home holds, by our book: version ids by name
-	todo       []runner.FileChange // to be made with the next call
-	homeLost   bool                // the home that was kept could not be brought back
-	litter     string              // the last call's arguments, to be removed with the next call
+	files      map[string]string               // what the home holds, by our book: version ids by name
+	todo       []runner.FileChange             // to be made with the next call
+	packages   map[string][]script.VersionFile // of versions that were called, by their ids
+	homeLost   bool                            // the home that was kept could not be brought back
+	litter     string                          // the last call's arguments, to be removed with the next call
 }
 
 // current is the call that runs.
@@ -96,7 +100,7 @@ func (h *Host) Stopping() bool {
 
 func (h *Host) newMachine(ref Ref) *Machine {
 	m := &Machine{
-		RunID: ref.RunID, host: h, gone: make(chan struct{}), wakes: make(chan struct{}, 1), claiming: make(chan struct{}, 1), files: map[string]string{},
+		RunID: ref.RunID, host: h, gone: make(chan struct{}), wakes: make(chan struct{}, 1), claiming: make(chan struct{}, 1), files: map[string]string{}, packages: map[string][]script.VersionFile{},
 		ref: ref, waits: map[string]bool{},
 	}
 	m.ctx, m.cancel = context.WithCancelCause(h.ctx)
@@ -234,4 +238,12 @@ func (m *Machine) drop() {
 	}
 	m.computer, m.todo, m.litter = nil, nil, ""
 	clear(m.files)
+}
+
+// Read reads what a call made. A computer that is lost is given up.
+func (m *Machine) Read(ctx context.Context, r runner.Read, sink runner.EntrySink) (runner.ReadReport, error) {
+	if m.computer == nil {
+		return runner.ReadReport{}, runner.ErrLost
+	}
+	return m.computer.Read(ctx, r, sink)
 }

@@ -19,8 +19,8 @@ const (
 // Home is an agent's home in a computer.
 func Home(agentID string) string { return "/home/" + agentID }
 
-// file is a script's version that should be, or is, in a home.
-type file struct {
+// homeFile is a script's version that should be, or is, in a home.
+type homeFile struct {
 	Name      string
 	VersionID string
 	live      int // 1: not of the snapshot
@@ -28,14 +28,14 @@ type file struct {
 
 // plan is what brings a home to what it should hold.
 type plan struct {
-	write  []file // in the order in which they were asked for
-	remove []file // for who wants to know: prune removes them
+	write  []homeFile // in the order in which they were asked for
+	remove []homeFile // for who wants to know: prune removes them
 	keep   []string
 }
 
 // planHome compares what a home holds by our book (name to version id) with what it should hold: the snapshot's scripts, then the live
 // ones whose names are absent from it (S1-mat, S1-matlive). What is in neither set goes (S1-matprune).
-func planHome(holds map[string]string, should []file) plan {
+func planHome(holds map[string]string, should []homeFile) plan {
 	var p plan
 	wanted := make(map[string]bool, len(should))
 	for _, f := range should {
@@ -47,10 +47,10 @@ func planHome(holds map[string]string, should []file) plan {
 	}
 	for name, version := range holds {
 		if !wanted[name] {
-			p.remove = append(p.remove, file{Name: name, VersionID: version})
+			p.remove = append(p.remove, homeFile{Name: name, VersionID: version})
 		}
 	}
-	slices.SortFunc(p.remove, func(a, b file) int {
+	slices.SortFunc(p.remove, func(a, b homeFile) int {
 		if a.Name < b.Name {
 			return -1
 		}

@@ -18,7 +18,7 @@ func show(changes []runner.FileChange) []string {
 
 func TestS1MatPlan(t *testing.T) {
 	t.Parallel()
-	should := []file{{"b", "ver_2", 0}, {"a", "ver_1", 1}}
+	should := []homeFile{{"b", "ver_2", 0}, {"a", "ver_1", 1}}
 	sources := map[string]string{"ver_1": "one", "ver_2": "two"}
 	folders := []string{"mkdir /home/agt_1 1777 0 []", "mkdir /home/agt_1/scripts 1777 0 []"}
 	b, a := "write /home/agt_1/scripts/b.py 444 0 two[]", "write /home/agt_1/scripts/a.py 444 0 one[]"

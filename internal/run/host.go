@@ -11,6 +11,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/blob"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
@@ -39,6 +40,8 @@ type Config struct {
 	Idle time.Duration
 	// Drain is how long Stop lets running calls go on (20 s).
 	Drain time.Duration
+	// Files is where the bytes of packages and attachments are.
+	Files *file.Service
 	// Blobs is where kept homes are.
 	Blobs *blob.Store
 	// Spec is what each computer is like; its ID is the run's.
@@ -167,6 +170,18 @@ func (h *Host) Report(ctx context.Context) (*runner.Report, error) {
 		}
 	}
 	return h.report, h.checkErr
+}
+
+// configured says whether there can be computers here. Where the check is still going on, it waits for it if it is to, else answers that there can.
+func (h *Host) configured(ctx context.Context, wait bool) (bool, error) {
+	if !wait && !closed(h.checked) {
+		return true, nil
+	}
+	_, err := h.Report(ctx)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	return !errors.Is(err, runner.ErrNotConfigured), nil
 }
 
 // Stop takes no more work, lets running calls end within the time for that, then stops them (they are lost), and removes the computers.

@@ -19,6 +19,8 @@ type taken struct {
 	token          int64
 	generation     int
 	environment    map[string]string
+	direct         bool
+	attachments    bool // there are some
 }
 
 // takeLease makes the server the owner of an open run that has none; nil where it cannot.
@@ -28,8 +30,9 @@ func takeLease(ctx context.Context, d *database.DB, runID, server string, until 
 		t = &taken{}
 		var environment []byte
 		err := tx.SQL().QueryRowContext(ctx, `UPDATE runs SET owner = $2, owner_token = owner_token + 1, owner_until = $3
-			WHERE id = $1 AND owner = '' AND status = $4 RETURNING organization_id, agent_id, owner_token, generation, environment`,
-			runID, server, until, string(Open)).Scan(&t.organizationID, &t.agentID, &t.token, &t.generation, &environment)
+			WHERE id = $1 AND owner = '' AND status = $4 RETURNING organization_id, agent_id, owner_token, generation, environment, direct,
+			EXISTS (SELECT 1 FROM attachments a WHERE a.organization_id = runs.organization_id AND a.run_id = runs.id)`,
+			runID, server, until, string(Open)).Scan(&t.organizationID, &t.agentID, &t.token, &t.generation, &environment, &t.direct, &t.attachments)
 		if errors.Is(err, sql.ErrNoRows) {
 			t = nil
 			return nil

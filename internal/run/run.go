@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
 )
 
 // Status says whether a run takes calls (SDL: RunStatus).
@@ -41,6 +42,8 @@ type Run struct {
 // CreateInput is what runCreate takes.
 type CreateInput struct {
 	Agent          *string
+	Tools          []*tool.Entry   // of the organization's tools
+	Attachments    []string        // ids of uploads
 	Environment    json.RawMessage // an object of strings; nil or null: none
 	IdempotencyKey *string
 }

@@ -62,6 +62,11 @@ func (h *Host) finished(ctx context.Context, runID, owner string) {
 		return
 	}
 	h.TellOwner(ctx, owner)
+	h.AwaitLeft(ctx, runID)
+}
+
+// AwaitLeft waits a while until a finished run's computer has gone.
+func (h *Host) AwaitLeft(ctx context.Context, runID string) {
 	ctx, cancel := context.WithTimeout(ctx, finishPatience)
 	defer cancel()
 	// Nobody is told of a failure: the run is finished, and its owner looks each second.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/ent/db"
@@ -14,6 +15,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
 )
 
 // columns of a run, without what only its host needs.
@@ -28,6 +30,7 @@ type newRun struct {
 	scripting   bool
 	environment map[string]string
 	tools       json.RawMessage
+	direct      bool // made for one call that asked for no run
 }
 
 // insert writes a run's row.
@@ -37,16 +40,31 @@ func insert(ctx context.Context, tx *database.Tx, r newRun) error {
 		return fmt.Errorf("run: environment: %w", err)
 	}
 	err = tx.Ent().Run.Create().SetID(r.ID).SetOrganizationID(r.OrganizationID).SetNillableAgentID(r.AgentID).SetKeyID(r.KeyID).
-		SetStatus(string(r.Status)).SetScripting(r.scripting).SetEnvironment(environment).SetTools(r.tools).SetCreatedAt(r.CreatedAt).Exec(ctx)
+		SetStatus(string(r.Status)).SetScripting(r.scripting).SetEnvironment(environment).SetTools(r.tools).SetDirect(r.direct).SetCreatedAt(r.CreatedAt).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("run: write: %w", err)
 	}
 	return nil
 }
 
-// byIDs reads runs of the organization.
+// insertTools writes which versions of the organization's scripts a run is offered (S2-resolved).
+func insertTools(ctx context.Context, tx *database.Tx, r *Run, tools []*tool.Tool) error {
+	const atOnce = 500 // far below what a statement's arguments may be
+	for some := range slices.Chunk(tools, atOnce) {
+		rows := make([]*db.RunToolCreate, len(some))
+		for i, t := range some {
+			rows[i] = tx.Ent().RunTool.Create().SetOrganizationID(r.OrganizationID).SetRunID(r.ID).SetName(t.Name).SetScriptID(t.ScriptID).SetVersionID(t.VersionID)
+		}
+		if err := tx.Ent().RunTool.CreateBulk(rows...).Exec(ctx); err != nil {
+			return fmt.Errorf("run: write its tools: %w", err)
+		}
+	}
+	return nil
+}
+
+// byIDs reads runs of the organization, but for those that are hidden: made for one call.
 func byIDs(ctx context.Context, client *db.Client, organizationID string, ids []string) (map[string]*Run, error) {
-	rows, err := client.Run.Query().Where(run.OrganizationID(organizationID), run.IDIn(ids...)).Select(columns...).All(ctx)
+	rows, err := client.Run.Query().Where(run.OrganizationID(organizationID), run.IDIn(ids...), run.Direct(false)).Select(columns...).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("run: read: %w", err)
 	}
@@ -62,7 +80,7 @@ func lock(ctx context.Context, tx *database.Tx, organizationID, runID string) (r
 	if !id.Is(id.Run, runID) { // a database may not take it
 		return nil, "", nil
 	}
-	row, err := tx.Ent().Run.Query().Where(run.OrganizationID(organizationID), run.ID(runID), database.ForUpdate).Only(ctx)
+	row, err := tx.Ent().Run.Query().Where(run.OrganizationID(organizationID), run.ID(runID), run.Direct(false), database.ForUpdate).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, "", nil
 	}
@@ -85,6 +103,16 @@ func markFinished(ctx context.Context, tx *database.Tx, organizationID, runID st
 func finishOfAgent(ctx context.Context, tx *database.Tx, organizationID, agentID string, at time.Time) ([]string, error) {
 	return ids(tx.SQL().QueryContext(ctx, `UPDATE runs SET status = $3, finished_at = $4
 		WHERE organization_id = $1 AND agent_id = $2 AND status = $5 RETURNING id`, organizationID, agentID, string(Finished), at, string(Open)))
+}
+
+// finishDirect ends the open runs that were made for these calls alone.
+func finishDirect(ctx context.Context, tx *database.Tx, callIDs []string, at time.Time) error {
+	_, err := tx.SQL().ExecContext(ctx, `UPDATE runs SET status = $1, finished_at = $2 WHERE direct AND status = $3
+		AND id IN (SELECT c.run_id FROM calls c WHERE c.id IN `+batch.In(tx.Dialect(), 4)+")", string(Finished), at, string(Open), batch.List(callIDs))
+	if err != nil {
+		return fmt.Errorf("run: finish those of single calls: %w", err)
+	}
+	return nil
 }
 
 // ids reads a statement's rows of one text.
@@ -130,7 +158,7 @@ func readTools(ctx context.Context, client *db.Client, organizationID string, id
 func list(ctx context.Context, d *database.DB, organizationID string, agentIDs []string, w page.Window) ([]*Run, error) {
 	query := batch.Query{
 		Columns: "r.id, r.organization_id, r.agent_id, r.key_id, r.status, r.generation, r.created_at, r.finished_at", From: "runs r",
-		Where: "r.organization_id = $1", Args: []any{organizationID}, Order: "r.id", Desc: true, Window: w,
+		Where: "r.organization_id = $1 AND NOT r.direct", Args: []any{organizationID}, Order: "r.id", Desc: true, Window: w,
 	}
 	if agentIDs != nil {
 		query.Parent, query.Parents = "r.agent_id", agentIDs
@@ -165,7 +193,7 @@ func list(ctx context.Context, d *database.DB, organizationID string, agentIDs [
 
 // count counts the organization's runs.
 func count(ctx context.Context, d *database.DB, organizationID string) (n int, err error) {
-	if err := d.SQL().QueryRowContext(ctx, "SELECT COUNT(*) FROM runs WHERE organization_id = $1", organizationID).Scan(&n); err != nil {
+	if err := d.SQL().QueryRowContext(ctx, "SELECT COUNT(*) FROM runs WHERE organization_id = $1 AND NOT direct", organizationID).Scan(&n); err != nil {
 		return 0, fmt.Errorf("run: count: %w", err)
 	}
 	return n, nil

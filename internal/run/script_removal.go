@@ -27,7 +27,7 @@ func (s *Scripts) AfterCommit(ctx context.Context, _ string, scripts []*script.S
 	gone := func(c *current) bool {
 		return slices.ContainsFunc(scripts, func(s *script.Script) bool { return s.ID == c.scriptID })
 	}
-	for _, runID := range s.host.ofAgents(scripts...) {
+	for _, runID := range append(s.host.ofAgents(scripts...), s.host.ofPackages(scripts)...) {
 		s.host.stopIf(runID, StopDeleted, gone)
 	}
 	s.host.TellAll(ctx)
@@ -55,6 +55,22 @@ func (h *Host) ofAgents(scripts ...*script.Script) (runIDs []string) {
 		if slices.ContainsFunc(scripts, func(s *script.Script) bool { return s.AgentID == *m.AgentID }) {
 			m.dirty = true
 			m.signal()
+			runIDs = append(runIDs, runID)
+		}
+	}
+	return runIDs
+}
+
+// ofPackages are this server's runs where scripts of their organization may run; none where the scripts are agents'.
+func (h *Host) ofPackages(scripts []*script.Script) (runIDs []string) {
+	isPackage := func(s *script.Script) bool { return s.AgentID == "" }
+	if !slices.ContainsFunc(scripts, isPackage) {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for runID, m := range h.machines {
+		if slices.ContainsFunc(scripts, func(s *script.Script) bool { return isPackage(s) && s.OrganizationID == m.ref.OrganizationID }) {
 			runIDs = append(runIDs, runID)
 		}
 	}

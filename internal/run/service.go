@@ -6,8 +6,10 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
 )
 
 // Service holds the use cases of runs.
@@ -15,14 +17,16 @@ type Service struct {
 	db      *database.DB
 	agents  *agent.Service
 	scripts *script.Service
+	tools   *tool.Service
+	files   *file.Service
 	once    *idempotency.Service
 	host    *Host
 	now     func() time.Time
 }
 
 // NewService makes the service. The host must have been joined with the calls before use.
-func NewService(db *database.DB, agents *agent.Service, scripts *script.Service, once *idempotency.Service, host *Host) *Service {
-	return &Service{db: db, agents: agents, scripts: scripts, once: once, host: host, now: database.Now}
+func NewService(db *database.DB, agents *agent.Service, scripts *script.Service, tools *tool.Service, files *file.Service, once *idempotency.Service, host *Host) *Service {
+	return &Service{db: db, agents: agents, scripts: scripts, tools: tools, files: files, once: once, host: host, now: database.Now}
 }
 
 // Calls is what this package needs of the calls of runs.

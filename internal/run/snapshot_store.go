@@ -109,7 +109,7 @@ func entriesOf(ctx context.Context, d *database.DB, organizationID string, snaps
 
 // homeFiles answers what a run's home should hold: its snapshot's scripts, and the live ones of its agent whose names are absent from
 // it (S1-mat, S1-matlive), and how far the agent's changes went before.
-func homeFiles(ctx context.Context, d *database.DB, organizationID, agentID, runID string) (files []file, changes int64, err error) {
+func homeFiles(ctx context.Context, d *database.DB, organizationID, agentID, runID string) (files []homeFile, changes int64, err error) {
 	err = d.InReadTx(ctx, func(ctx context.Context, tx *database.Tx) error {
 		if changes, err = lastChange(ctx, tx.SQL(), organizationID, agentID); err != nil {
 			return err
@@ -127,7 +127,7 @@ func homeFiles(ctx context.Context, d *database.DB, organizationID, agentID, run
 		defer rows.Close() //nolint:errcheck // rows.Err tells
 		files = nil
 		for rows.Next() {
-			var f file
+			var f homeFile
 			if err := rows.Scan(&f.Name, &f.VersionID, &f.live); err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func homeFiles(ctx context.Context, d *database.DB, organizationID, agentID, run
 	if err != nil {
 		return nil, 0, fmt.Errorf("run: what its home should hold: %w", err)
 	}
-	slices.SortFunc(files, func(a, b file) int { return cmp.Or(cmp.Compare(a.live, b.live), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(files, func(a, b homeFile) int { return cmp.Or(cmp.Compare(a.live, b.live), cmp.Compare(a.Name, b.Name)) })
 	return files, changes, nil
 }
 

@@ -58,6 +58,7 @@ func (m *Machine) take() (bool, error) {
 		return false, err
 	}
 	m.OrganizationID, m.AgentID, m.Environment, m.generation = t.organizationID, t.agentID, t.environment, t.generation
+	m.Direct, m.attachments = t.direct, t.attachments
 	m.host.mu.Lock()
 	defer m.host.mu.Unlock()
 	m.lease, m.until = Lease{m.host.config.Server, t.token}, until
@@ -229,6 +230,10 @@ func (m *Machine) makeComputer(ctx context.Context) error {
 		return err
 	}
 	m.computer = computer
+	if err := m.bringAttachments(ctx); err != nil {
+		m.drop()
+		return err
+	}
 	return nil
 }
 

@@ -3,7 +3,9 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 )
 
@@ -12,6 +14,8 @@ type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
+	// Labels are those of the organization's script; none of other tools.
+	Labels []*script.Label `json:"labels,omitempty"`
 	// Version is the number of the script version behind it; nil for the system's own tools.
 	Version *int `json:"version,omitempty"`
 	// ScriptID and VersionID name what is behind it; empty for the system's own tools.
@@ -36,6 +40,28 @@ func Of(entries []script.Entry, scripting bool) []*Tool {
 		})
 	}
 	return tools
+}
+
+// noParameters is the schema of a script of the organization that says nothing of its arguments: any object.
+var noParameters = json.RawMessage(`{"type":"object"}`)
+
+// OfPackage is an organization's script in one of its versions, as a tool.
+func OfPackage(e *script.Entry) *Tool {
+	number := e.Version.Number
+	t := &Tool{
+		Name: agent.ScriptPrefix + e.Script.Name, Description: e.Version.Description, Parameters: e.Version.Parameters, Labels: e.Labels,
+		Version: &number, ScriptID: e.Script.ID, VersionID: e.Version.ID,
+	}
+	if t.Parameters == nil {
+		t.Parameters = noParameters
+	}
+	return t
+}
+
+// PackageOf answers the name of the organization's script behind a tool's name; false where a script can have no such tool.
+func PackageOf(name string) (string, bool) {
+	s, ok := strings.CutPrefix(name, agent.ScriptPrefix)
+	return s, ok && script.ValidPackageName(s)
 }
 
 // Encode makes of a run's tools what is kept. Schemas keep their bytes, but for spaces between tokens.

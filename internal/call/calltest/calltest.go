@@ -2,6 +2,7 @@ package calltest
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
@@ -9,11 +10,13 @@ import (
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/blob"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/id"
 	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
@@ -22,6 +25,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
 )
@@ -43,18 +47,21 @@ type Options struct {
 
 // Server is a server without its edge.
 type Server struct {
-	t       testing.TB
-	DB      *database.DB
-	Bus     event.Bus
-	Blobs   *blob.Store
-	Output  *output.Log
-	Fake    *runnertest.Fake // nil where the test has a runner of its own
-	Host    *run.Host
-	Agents  *agent.Service
-	Scripts *script.Service
-	Secrets *secret.Service
-	Runs    *run.Service
-	Calls   *call.Service
+	t         testing.TB
+	DB        *database.DB
+	Bus       event.Bus
+	Blobs     *blob.Store
+	Output    *output.Log
+	Fake      *runnertest.Fake // nil where the test has a runner of its own
+	Host      *run.Host
+	Keys      *key.Service
+	Files     *file.Service
+	Artifacts *artifact.Service
+	Agents    *agent.Service
+	Scripts   *script.Service
+	Secrets   *secret.Service
+	Runs      *run.Service
+	Calls     *call.Service
 }
 
 // New starts a server, which is stopped with the test.
@@ -90,10 +97,13 @@ func New(t testing.TB, d *database.DB, o Options) *Server {
 	s.Agents = agent.NewService(d, once)
 	s.Scripts = script.NewService(d, s.Agents, change.NewService(d, s.Bus), once)
 	s.Secrets = secret.NewService(d, s.Agents)
-	o.Run.Blobs = s.Blobs
+	s.Files = file.NewService(d, s.Blobs)
+	s.Artifacts = artifact.NewService(d, s.Files)
+	s.Keys = key.NewService(d, organization.NewService(d))
+	o.Run.Blobs, o.Run.Files = s.Blobs, s.Files
 	s.Host = run.NewHost(d, s.Bus, o.Runner, o.Run)
-	s.Runs = run.NewService(d, s.Agents, s.Scripts, once, s.Host)
-	s.Calls = call.NewService(d, s.Bus, s.Output, s.Scripts, s.Secrets, once, s.Host, o.Call)
+	s.Runs = run.NewService(d, s.Agents, s.Scripts, tool.NewService(d, s.Scripts), s.Files, once, s.Host)
+	s.Calls = call.NewService(d, s.Bus, s.Output, s.Scripts, s.Secrets, s.Keys, s.Artifacts, once, s.Host, o.Call)
 	s.Host.Join(s.Calls)
 	s.Agents.Join(s.Scripts, s.Scripts, s.Runs.AgentRemoval(), s.Secrets.AgentRemoval())
 	s.Scripts.Join(s.Host.Scripts(), s.Host.Scripts(), s.Host.Scripts())
@@ -138,14 +148,59 @@ func Viewer(t testing.TB, d *database.DB) (context.Context, *key.Viewer) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*Patience)
 	t.Cleanup(cancel)
 	err := d.InTx(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
-		v.Organization, err = organization.NewService(d).CreateInTx(ctx, tx, "test", nil)
-		return err
+		if v.Organization, err = organization.NewService(d).CreateInTx(ctx, tx, "test", nil); err != nil {
+			return err
+		}
+		return insertKey(ctx, tx, v.Organization.ID, v.Key)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v.Key.OrganizationID = v.Organization.ID
 	return key.WithViewer(ctx, v), v
+}
+
+// Another is someone of the viewer's organization whose key has these capabilities.
+func Another(ctx context.Context, t testing.TB, d *database.DB, v *key.Viewer, capabilities ...key.Capability) (context.Context, *key.Viewer) {
+	t.Helper()
+	other := &key.Viewer{Organization: v.Organization, Key: &key.Key{ID: id.New(id.Key), OrganizationID: v.Organization.ID, Capabilities: capabilities}}
+	err := d.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
+		return insertKey(ctx, tx, v.Organization.ID, other.Key)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.WithViewer(ctx, other), other
+}
+
+// Deny gives a viewer's key rules that deny these patterns.
+func Deny(ctx context.Context, t testing.TB, d *database.DB, v *key.Viewer, patterns ...string) {
+	t.Helper()
+	for _, p := range patterns {
+		v.Key.ToolRules = append(v.Key.ToolRules, &key.ToolRule{Effect: key.Deny, Pattern: p})
+	}
+	raw, err := json.Marshal(v.Key.ToolRules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
+		_, err := tx.SQL().ExecContext(ctx, "UPDATE keys SET tool_rules = $2 WHERE id = $1", v.Key.ID, raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// insertKey writes the row of a key that nobody has the secret of.
+func insertKey(ctx context.Context, tx *database.Tx, organizationID string, k *key.Key) error {
+	capabilities := make([]string, len(k.Capabilities))
+	for i, c := range k.Capabilities {
+		capabilities[i] = string(c)
+	}
+	sum := sha256.Sum256([]byte(k.ID))
+	return tx.Ent().Key.Create().SetID(k.ID).SetOrganizationID(organizationID).SetName("test").SetPrefix("test").SetSecretSha256(sum[:]).
+		SetCapabilities(capabilities).SetCreatedAt(database.Now()).Exec(ctx)
 }
 
 // Agent makes an agent and answers its id.

@@ -1,0 +1,67 @@
+package file
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/scriptorium-dev/scriptorium/ent/db"
+	"github.com/scriptorium-dev/scriptorium/internal/batch"
+	"github.com/scriptorium-dev/scriptorium/internal/database"
+)
+
+// uploads reads uploads by their ids.
+func uploads(ctx context.Context, q *database.Querier, organizationID string, ids []string) (map[string]*File, error) {
+	rows, err := q.QueryContext(ctx, "SELECT id, key_id, filename, content_type, sha256, size, created_at FROM files WHERE organization_id = $1 AND id IN "+
+		batch.In(q.Dialect(), 2), organizationID, batch.List(ids))
+	if err != nil {
+		return nil, fmt.Errorf("file: read: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	found := make(map[string]*File, len(ids))
+	for rows.Next() {
+		f := &File{OrganizationID: organizationID}
+		if err := rows.Scan(&f.ID, &f.KeyID, &f.Filename, &f.ContentType, &f.SHA256, &f.Size, &f.CreatedAt); err != nil {
+			return nil, fmt.Errorf("file: read: %w", err)
+		}
+		f.CreatedAt = f.CreatedAt.UTC()
+		found[f.ID] = f
+	}
+	return found, rows.Err()
+}
+
+// insertAttachments writes a run's files.
+func insertAttachments(ctx context.Context, tx *database.Tx, organizationID, runID string, files []*File) error {
+	if len(files) == 0 {
+		return nil
+	}
+	rows := make([]*db.AttachmentCreate, len(files))
+	for i, f := range files {
+		rows[i] = tx.Ent().Attachment.Create().SetOrganizationID(organizationID).SetRunID(runID).SetPosition(i).SetFileID(f.ID).SetFilename(f.Filename).
+			SetContentType(f.ContentType).SetSha256(f.SHA256).SetSize(int64(f.Size)).SetCreatedAt(f.CreatedAt)
+	}
+	if err := tx.Ent().Attachment.CreateBulk(rows...).Exec(ctx); err != nil {
+		return fmt.Errorf("file: attach: %w", err)
+	}
+	return nil
+}
+
+// attachments reads the files of runs, in their order.
+func attachments(ctx context.Context, q *database.Querier, organizationID string, runIDs []string) (map[string][]*File, error) {
+	rows, err := q.QueryContext(ctx, `SELECT run_id, file_id, filename, content_type, sha256, size, created_at FROM attachments
+		WHERE organization_id = $1 AND run_id IN `+batch.In(q.Dialect(), 2)+" ORDER BY run_id, position", organizationID, batch.List(runIDs))
+	if err != nil {
+		return nil, fmt.Errorf("file: attachments: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	found := make(map[string][]*File, len(runIDs))
+	for rows.Next() {
+		f := &File{OrganizationID: organizationID}
+		var runID string
+		if err := rows.Scan(&runID, &f.ID, &f.Filename, &f.ContentType, &f.SHA256, &f.Size, &f.CreatedAt); err != nil {
+			return nil, fmt.Errorf("file: attachments: %w", err)
+		}
+		f.CreatedAt = f.CreatedAt.UTC()
+		found[runID] = append(found[runID], f)
+	}
+	return found, rows.Err()
+}
