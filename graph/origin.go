@@ -55,14 +55,14 @@ func (o origins) headers(w http.ResponseWriter, r *http.Request) bool {
 	head.Add("Vary", "Origin")
 	if o.permits(r) {
 		head.Set("Access-Control-Allow-Origin", origin)
-		head.Set("Access-Control-Expose-Headers", "X-Request-Id, ETag")
+		head.Set("Access-Control-Expose-Headers", "X-Request-Id, ETag, Content-Disposition, Content-Range, Accept-Ranges")
 	}
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
 	if o.permits(r) {
-		head.Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
-		head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Cache-Control")
+		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS")
+		head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Cache-Control, Range, If-Range, If-Match, If-None-Match")
 		head.Set("Access-Control-Max-Age", "600")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -49,9 +49,7 @@ func (s *server) buildEdge() error {
 	mux.Handle("GET /{$}", http.RedirectHandler("/playground", http.StatusFound))
 	mux.Handle("/playground", page)
 	mux.Handle("/playground/", page)
-	const outputs = "/calls/{id}/output"
-	mux.Handle("GET "+outputs, graph.CORS(s.config.AllowedOrigins, s.edge.Route(s.callOutput)))
-	mux.Handle("OPTIONS "+outputs, graph.CORS(s.config.AllowedOrigins, http.NotFoundHandler())) // preflight requests
+	s.routeBytes(mux)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	s.handler = mux

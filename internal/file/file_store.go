@@ -2,6 +2,8 @@ package file
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/scriptorium-dev/scriptorium/ent/db"
@@ -64,4 +66,20 @@ func attachments(ctx context.Context, q *database.Querier, organizationID string
 		found[runID] = append(found[runID], f)
 	}
 	return found, rows.Err()
+}
+
+// attachedAs reads a copy of a file that some run was given; nil where there is none.
+func attachedAs(ctx context.Context, q *database.Querier, organizationID, fileID string) (*File, error) {
+	f := &File{ID: fileID, OrganizationID: organizationID}
+	err := q.QueryRowContext(ctx, `SELECT filename, content_type, sha256, size, created_at FROM attachments
+		WHERE organization_id = $1 AND file_id = $2 ORDER BY id LIMIT 1`, organizationID, fileID).
+		Scan(&f.Filename, &f.ContentType, &f.SHA256, &f.Size, &f.CreatedAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("file: attachment: %w", err)
+	}
+	f.CreatedAt = f.CreatedAt.UTC()
+	return f, nil
 }
