@@ -236,6 +236,7 @@ func find[V any](ctx context.Context, id string, fetch func(ctx context.Context,
 	return found[id], err
 }
 
-func agentID(a *agent.Agent) string    { return a.ID }
-func runID(r *run.Run) string          { return r.ID }
-func scriptID(s *script.Script) string { return s.ID }
+func agentID(a *agent.Agent) string      { return a.ID }
+func runID(r *run.Run) string            { return r.ID }
+func scriptID(s *script.Script) string   { return s.ID }
+func versionID(v *script.Version) string { return v.ID }

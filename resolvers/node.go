@@ -87,6 +87,8 @@ func (r *Resolver) nodesOf(kind id.Kind) func(ctx context.Context, organizationI
 		return nodes(r.Scripts.ByIDs)
 	case id.Version:
 		return nodes(r.Scripts.VersionsByIDs)
+	case id.Approval:
+		return nodes(r.Approvals.ByIDs)
 	case id.Change:
 		return nodes(r.Changes.ByIDs)
 	case id.Run:

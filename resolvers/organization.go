@@ -17,6 +17,10 @@ func (r *mutationResolver) OrganizationCreate(ctx context.Context, input organiz
 	return r.Organizations.Create(ctx, input)
 }
 
+func (r *mutationResolver) OrganizationUpdate(ctx context.Context, input organization.UpdateInput) (*organization.UpdatePayload, error) {
+	return r.Organizations.Update(ctx, input)
+}
+
 func (r *organizationResolver) Parent(ctx context.Context, obj *organization.Organization) (*organization.Organization, error) {
 	return load(ctx, obj, loadKey{field: "parent"}, func(o *organization.Organization) string { return optional(o.ParentID) }, r.organizationsByIDs)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/approval"
 	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
@@ -27,6 +28,7 @@ type Resolver struct {
 	Artifacts     *artifact.Service
 	Tools         *tool.Service
 	Scripts       *script.Service
+	Approvals     *approval.Service
 	Changes       *change.Service
 	Runs          *run.Service
 	Calls         *call.Service

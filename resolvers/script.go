@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
+	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 )
@@ -33,8 +34,31 @@ func (r *mutationResolver) RecipeApply(ctx context.Context, input script.RecipeI
 	return r.Scripts.ApplyRecipe(ctx, input)
 }
 
+func (r *mutationResolver) ScriptCreate(ctx context.Context, input script.CreateInput) (*script.CreatePayload, error) {
+	return r.Scripts.Create(ctx, input)
+}
+
+func (r *mutationResolver) ScriptDelete(ctx context.Context, input script.PackageDeleteInput) (*script.PackageDeletePayload, error) {
+	return r.Scripts.DeletePackage(ctx, input)
+}
+
+func (r *queryResolver) Script(ctx context.Context, name string) (*script.Script, error) {
+	return r.Resolver.Scripts.PackageByName(ctx, organizationOf(ctx), name)
+}
+
+func (r *queryResolver) Scripts(ctx context.Context, first *int, after *string, last *int, before *string, filter *script.Filter, orderBy script.Order) (*page.Connection[*script.Script], error) {
+	return r.Resolver.Scripts.PackagePage(ctx, organizationOf(ctx), filter, orderBy, page.Args{First: first, After: after, Last: last, Before: before})
+}
+
 func (r *scriptResolver) Owner(ctx context.Context, obj *script.Script) (script.Owner, error) {
-	return load(ctx, obj, loadKey{field: "owner"}, func(s *script.Script) string { return s.AgentID }, r.Agents.KeptByIDs)
+	if obj.IsPackage() {
+		return load(ctx, obj, loadKey{field: "owner"}, func(s *script.Script) string { return s.OrganizationID }, r.organizationsByIDs)
+	}
+	return load(ctx, obj, loadKey{field: "owner of an agent's"}, func(s *script.Script) string { return s.AgentID }, r.Agents.KeptByIDs)
+}
+
+func (r *scriptResolver) Labels(ctx context.Context, obj *script.Script) ([]*script.Label, error) {
+	return load(ctx, obj, loadKey{field: "labels"}, scriptID, r.Scripts.LabelsOf)
 }
 
 func (r *scriptResolver) LatestVersion(ctx context.Context, obj *script.Script) (*script.Version, error) {
@@ -49,6 +73,10 @@ func (r *scriptResolver) Version(ctx context.Context, obj *script.Script, number
 
 func (r *scriptResolver) Versions(ctx context.Context, obj *script.Script, first *int, after *string, last *int, before *string) (*page.Connection[*script.Version], error) {
 	return loadList(ctx, obj, "versions", scriptID, page.Args{First: first, After: after, Last: last, Before: before}, r.Scripts.VersionPage)
+}
+
+func (r *scriptResolver) UsedBy(ctx context.Context, obj *script.Script) ([]*agent.Agent, error) {
+	return load(ctx, obj, loadKey{field: "usedBy"}, scriptID, r.Scripts.UsedBy)
 }
 
 func (r *Resolver) Script() generated.ScriptResolver { return &scriptResolver{r} }

@@ -9,11 +9,24 @@ import (
 	"context"
 
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
+	"github.com/scriptorium-dev/scriptorium/internal/approval"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 )
+
+func (r *mutationResolver) ScriptVersionCreate(ctx context.Context, input script.VersionCreateInput) (*script.VersionCreatePayload, error) {
+	return r.Scripts.CreateVersion(ctx, input)
+}
+
+func (r *mutationResolver) ScriptVersionPublish(ctx context.Context, input approval.PublishInput) (*approval.PublishPayload, error) {
+	return r.Approvals.Publish(ctx, input)
+}
+
+func (r *mutationResolver) ScriptVersionReject(ctx context.Context, input approval.RejectInput) (*approval.RejectPayload, error) {
+	return r.Approvals.Reject(ctx, input)
+}
 
 func (r *runStepResolver) Run(ctx context.Context, obj *call.Step) (*run.Run, error) {
 	return load(ctx, obj, loadKey{field: "run"}, func(s *call.Step) string { return s.RunID }, r.Runs.ByIDs)
@@ -23,12 +36,37 @@ func (r *runStepResolver) Call(ctx context.Context, obj *call.Step) (*call.Call,
 	return load(ctx, obj, loadKey{field: "call"}, func(s *call.Step) string { return s.CallID }, r.Calls.ByIDs)
 }
 
+func (r *scriptFileResolver) Size(ctx context.Context, obj *script.VersionFile) (int, error) {
+	return int(obj.Size), nil
+}
+
+func (r *scriptFileResolver) Text(ctx context.Context, obj *script.VersionFile) (*string, error) {
+	return load(ctx, obj, loadKey{field: "text"}, (*script.VersionFile).TextKey, r.Scripts.Texts)
+}
+
 func (r *scriptVersionResolver) Script(ctx context.Context, obj *script.Version) (*script.Script, error) {
-	return load(ctx, obj, loadKey{field: "script"}, func(v *script.Version) string { return v.ScriptID }, r.Scripts.KeptByIDs)
+	return load(ctx, obj, loadKey{field: "script"}, func(v *script.Version) string { return v.ScriptID }, r.Scripts.KeptOfVersions)
+}
+
+func (r *scriptVersionResolver) Source(ctx context.Context, obj *script.Version) (*string, error) {
+	if !obj.Package {
+		return &obj.Source, nil
+	}
+	return load(ctx, obj, loadKey{field: "source"}, versionID, r.Scripts.EntryTexts)
+}
+
+func (r *scriptVersionResolver) Files(ctx context.Context, obj *script.Version) ([]*script.VersionFile, error) {
+	return load(ctx, obj, loadKey{field: "files"}, versionID, r.Scripts.FilesOf)
+}
+
+func (r *scriptVersionResolver) File(ctx context.Context, obj *script.Version, path string) (*script.VersionFile, error) {
+	return load(ctx, obj, loadKey{"file", path}, versionID, func(ctx context.Context, organizationID string, ids []string) (map[string]*script.VersionFile, error) {
+		return r.Scripts.FileAt(ctx, organizationID, ids, path)
+	})
 }
 
 func (r *scriptVersionResolver) Diff(ctx context.Context, obj *script.Version, from *int) (*string, error) {
-	return load(ctx, obj, loadKey{"diff", byValue(from)}, func(v *script.Version) string { return v.ID }, func(ctx context.Context, organizationID string, ids []string) (map[string]*string, error) {
+	return load(ctx, obj, loadKey{"diff", byValue(from)}, versionID, func(ctx context.Context, organizationID string, ids []string) (map[string]*string, error) {
 		return r.Scripts.Diffs(ctx, organizationID, ids, from)
 	})
 }
@@ -37,11 +75,18 @@ func (r *scriptVersionResolver) Author(ctx context.Context, obj *script.Version)
 	return loadAuthor(ctx, r.Resolver, obj, func(v *script.Version) change.Author { return v.Author })
 }
 
+func (r *scriptVersionResolver) Approvals(ctx context.Context, obj *script.Version) ([]*approval.Approval, error) {
+	return load(ctx, obj, loadKey{field: "approvals"}, versionID, r.Resolver.Approvals.OfVersions)
+}
+
 func (r *Resolver) RunStep() generated.RunStepResolver { return &runStepResolver{r} }
+
+func (r *Resolver) ScriptFile() generated.ScriptFileResolver { return &scriptFileResolver{r} }
 
 func (r *Resolver) ScriptVersion() generated.ScriptVersionResolver { return &scriptVersionResolver{r} }
 
 type (
 	runStepResolver       struct{ *Resolver }
+	scriptFileResolver    struct{ *Resolver }
 	scriptVersionResolver struct{ *Resolver }
 )

@@ -162,7 +162,7 @@ func checkPageArguments(t *testing.T, definition *ast.Definition, field *ast.Fie
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	loaded := load(t)
-	nounVerb := regexp.MustCompile(`^[a-z]+([A-Z][a-z]+)*(Create|Update|Delete|Save|Clear|Restore|Apply|Revoke|Start|Finish|Call|Cancel|Set)$`)
+	nounVerb := regexp.MustCompile(`^[a-z]+([A-Z][a-z]+)*(Create|Update|Delete|Save|Clear|Restore|Apply|Revoke|Start|Finish|Call|Cancel|Set|Publish|Reject)$`)
 	for _, field := range fields(loaded.Mutation) {
 		stem := strings.ToUpper(field.Name[:1]) + field.Name[1:]
 		if !nounVerb.MatchString(field.Name) {
@@ -198,7 +198,7 @@ func TestUserErrors(t *testing.T) {
 		names = append(names, definition.Name)
 	}
 	slices.Sort(names)
-	want := []string{"CapReached", "NameTaken", "NotConfigured", "PlainUserError", "SchemaInvalid", "VersionConflict"}
+	want := []string{"CapReached", "NameTaken", "NotConfigured", "PackageNotApproved", "PlainUserError", "SchemaInvalid", "ScriptInUse", "VersionConflict"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the kinds of user errors are %v, want %v", names, want)
 	}

@@ -30,7 +30,7 @@ func onCatalog(t *testing.T, f func(t *testing.T, c *catalog)) {
 }
 
 const refusalFields = `userErrors { __typename code message path ... on CapReached { limit } ... on NameTaken { takenBy }
-	... on SchemaInvalid { pointer keyword } ... on VersionConflict { current { number } } }`
+	... on SchemaInvalid { pointer keyword } ... on VersionConflict { current { number } } ... on ScriptInUse { agents { name } } ... on PackageNotApproved { package } }`
 
 // payload is what a mutation answers.
 type payload map[string]any

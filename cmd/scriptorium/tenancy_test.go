@@ -21,45 +21,67 @@ import (
 // idKinds says what kind of id each ID argument and ID input field of the schema takes. The walk fails for one that is not here, and
 // for a row here that the schema does not have.
 var idKinds = map[string][]id.Kind{
-	"node.id":                          {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change},
-	"nodes.ids":                        {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change},
-	"agent.id":                         {id.Agent},
-	"run.id":                           {id.Run},
-	"call.id":                          {id.Call},
-	"scriptChangeLog.agent":            {id.Agent},
-	"runs.agent":                       {id.Agent},
-	"calls.filter.run":                 {id.Run},
-	"calls.filter.agent":               {id.Agent},
-	"calls.filter.script":              {id.Script},
-	"organizationCreate.input.parent":  {id.Organization},
-	"keyCreate.input.organization":     {id.Organization},
-	"keyRevoke.input.key":              {id.Key},
-	"agentUpdate.input.agent":          {id.Agent},
-	"agentDelete.input.agent":          {id.Agent},
-	"agentSecretSet.input.agent":       {id.Agent},
-	"agentSecretDelete.input.agent":    {id.Agent},
-	"agentScriptSave.input.agent":      {id.Agent},
-	"agentScriptDelete.input.agent":    {id.Agent},
-	"agentScriptClear.input.agent":     {id.Agent},
-	"agentScriptRestore.input.version": {id.Version},
-	"recipeApply.input.agent":          {id.Agent},
-	"runCreate.input.agent":            {id.Agent},
-	"runGenerationStart.input.run":     {id.Run},
-	"runFinish.input.run":              {id.Run},
-	"toolCall.input.run":               {id.Run},
-	"callCancel.input.call":            {id.Call},
-	"scriptChanges.agent":              {id.Agent},
-	"callOutput.call":                  {id.Call},
+	"node.id":                                {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change, id.Approval},
+	"nodes.ids":                              {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change, id.Approval},
+	"agent.id":                               {id.Agent},
+	"run.id":                                 {id.Run},
+	"call.id":                                {id.Call},
+	"scriptChangeLog.agent":                  {id.Agent},
+	"runs.agent":                             {id.Agent},
+	"calls.filter.run":                       {id.Run},
+	"calls.filter.agent":                     {id.Agent},
+	"calls.filter.script":                    {id.Script},
+	"scriptDelete.input.script":              {id.Script},
+	"scriptCreate.input.files.fileId":        {id.File},
+	"scriptVersionCreate.input.script":       {id.Script},
+	"scriptVersionCreate.input.files.fileId": {id.File},
+	"scriptVersionPublish.input.version":     {id.Version},
+	"scriptVersionReject.input.version":      {id.Version},
+	"organizationUpdate.input.organization":  {id.Organization},
+	"organizationCreate.input.parent":        {id.Organization},
+	"keyCreate.input.organization":           {id.Organization},
+	"keyRevoke.input.key":                    {id.Key},
+	"agentUpdate.input.agent":                {id.Agent},
+	"agentDelete.input.agent":                {id.Agent},
+	"agentSecretSet.input.agent":             {id.Agent},
+	"agentSecretDelete.input.agent":          {id.Agent},
+	"agentScriptSave.input.agent":            {id.Agent},
+	"agentScriptDelete.input.agent":          {id.Agent},
+	"agentScriptClear.input.agent":           {id.Agent},
+	"agentScriptRestore.input.version":       {id.Version},
+	"recipeApply.input.agent":                {id.Agent},
+	"runCreate.input.agent":                  {id.Agent},
+	"runGenerationStart.input.run":           {id.Run},
+	"runFinish.input.run":                    {id.Run},
+	"toolCall.input.run":                     {id.Run},
+	"callCancel.input.call":                  {id.Call},
+	"scriptChanges.agent":                    {id.Agent},
+	"callOutput.call":                        {id.Call},
 }
 
 // noIDs are the root fields that take no id at all.
-var noIDs = []string{"viewer", "tool", "tools", "agents", "deployment", "agentCreate"}
+var noIDs = []string{"viewer", "tool", "tools", "script", "scripts", "agents", "deployment", "agentCreate"}
 
 // idRoutes are the HTTP routes with an id in their path.
 var idRoutes = map[string]id.Kind{"/calls/%s/output?stream=STDOUT": id.Call}
 
 // plainValues are values for what else is required, by the last part of the path.
-var plainValues = map[string]any{"name": "a_name", "description": "a description", "source": "print()", "value": "a value", "capabilities": []any{"TOOLING"}}
+type plainValues map[string]any
+
+// plain are the values in an organization that has this script of its own.
+func plain(script string) plainValues {
+	return plainValues{"script": script, "name": "a_name", "description": "a description", "source": "print()", "value": "a value", "capabilities": []any{"TOOLING"},
+		"path": "main.py", "entrypoint": []any{"python3", "main.py"}, "files": []any{map[string]any{"path": "main.py", "content": "print()"}}}
+}
+
+// pathIDs are the paths that need another id than foreign's of its kind: of a script of the organization, and of a draft of it.
+var pathIDs = map[string]id.Kind{
+	"scriptDelete.input.script": packageKind, "scriptVersionCreate.input.script": packageKind,
+	"scriptVersionPublish.input.version": draftKind, "scriptVersionReject.input.version": draftKind,
+}
+
+// Names in foreign's answer of what is no kind of its own.
+const packageKind, draftKind id.Kind = "a script of the organization", "a draft"
 
 // foreign makes one of everything in an organization and answers the ids by kind.
 func (s *testServer) foreign(t *testing.T) map[id.Kind]string {
@@ -68,11 +90,16 @@ func (s *testServer) foreign(t *testing.T) map[id.Kind]string {
 	v := s.must(t, secret, `{ viewer { organization { id } key { id } } }`, nil)
 	agent := s.agent(t, secret, "theirs", 10)
 	script, version := s.save(t, secret, agent, "theirs", "print()")
+	shelf := &shelf{&catalog{s, t, secret, ""}}
+	pkg, first := shelf.creates("theirs", draft)
+	approved := shelf.decide("Publish", first, "")
+	drafted := shelf.next(pkg, with(draft, source("2")))
 	change := s.must(t, secret, `{ scriptChangeLog { nodes { id } } }`, nil)
 	r := s.must(t, secret, `mutation($a: ID!) { runCreate(input: {agent: $a}) { run { id snapshot { id } } userErrors { message } } }`, map[string]any{"a": agent})
 	run := at[string](t, r, "runCreate", "run", "id")
 	c := s.must(t, secret, `mutation($r: ID!) { toolCall(input: {run: $r, name: "theirs"}) { call { id status } userErrors { message } } }`, map[string]any{"r": run})
 	return map[id.Kind]string{
+		id.File: shelf.upload("theirs"), id.Approval: at[string](t, approved, "approval", "id"), packageKind: pkg, draftKind: at[string](t, drafted, "version", "id"),
 		id.Organization: at[string](t, v, "viewer", "organization", "id"), id.Key: at[string](t, v, "viewer", "key", "id"),
 		id.Agent: agent, id.Script: script, id.Version: version, id.Run: run, id.Call: at[string](t, c, "toolCall", "call", "id"),
 		id.Change: at[string](t, change, "scriptChangeLog", "nodes", 0, "id"), id.Snapshot: at[string](t, r, "runCreate", "run", "snapshot", "id"),
@@ -93,7 +120,7 @@ func walk(s *ast.Schema, path string, typ *ast.Type, seen []string, found func(p
 }
 
 // fill builds the value of an argument or input field with value at the path to, and what else is required beside it.
-func fill(t *testing.T, s *ast.Schema, path string, typ *ast.Type, to string, value any) any {
+func (plain plainValues) fill(t *testing.T, s *ast.Schema, path string, typ *ast.Type, to string, value any) any {
 	t.Helper()
 	if path == to {
 		if typ.Elem != nil {
@@ -102,12 +129,13 @@ func fill(t *testing.T, s *ast.Schema, path string, typ *ast.Type, to string, va
 		return value
 	}
 	def := s.Types[typ.Name()]
-	if def.Kind == ast.InputObject {
+	v, ok := plain[path[strings.LastIndex(path, ".")+1:]]
+	if def.Kind == ast.InputObject && (!ok || strings.HasPrefix(to, path+".")) {
 		out := map[string]any{}
 		for _, f := range def.Fields {
 			p := path + "." + f.Name
 			if (f.Type.NonNull && f.DefaultValue == nil) || to == p || strings.HasPrefix(to, p+".") {
-				out[f.Name] = fill(t, s, p, f.Type, to, value)
+				out[f.Name] = plain.fill(t, s, p, f.Type, to, value)
 			}
 		}
 		if typ.Elem != nil {
@@ -115,9 +143,8 @@ func fill(t *testing.T, s *ast.Schema, path string, typ *ast.Type, to string, va
 		}
 		return out
 	}
-	v, ok := plainValues[path[strings.LastIndex(path, ".")+1:]]
 	if !ok {
-		t.Fatalf("%s needs a value in plainValues", path)
+		t.Fatalf("%s needs a value in plain", path)
 	}
 	return v
 }
@@ -140,7 +167,7 @@ func selection(s *ast.Schema, typ *ast.Type, depth int) string {
 }
 
 // differing are the fields whose types differ between the kinds of nodes: together they need aliases.
-var differing = []string{"name", "run", "script", "status"}
+var differing = []string{"name", "run", "script", "status", "tools"}
 
 // fields selects the fields of an object; differing ones of a union's members under an alias with a prefix.
 func fields(s *ast.Schema, def *ast.Definition, depth int, prefix string) string {
@@ -179,6 +206,8 @@ func TestTenancy(t *testing.T) {
 		theirs := s.foreign(t)
 		// One key of an own organization, and the operator's, who may name other organizations in two places.
 		own := s.organization(t, "mine")
+		ownScript, _ := (&shelf{&catalog{s, t, own, ""}}).creates("mine", nil)
+		values := plain(ownScript)
 		seen := map[string]bool{}
 		for operation, root := range map[string]*ast.Definition{"query": public.Query, "mutation": public.Mutation, "subscription": public.Subscription} {
 			for _, field := range root.Fields {
@@ -194,7 +223,11 @@ func TestTenancy(t *testing.T) {
 							t.Errorf("%s takes an id, and has no case in idKinds", path)
 						}
 						for _, kind := range kinds {
-							s.compare(t, public, operation, field, path, own, theirs[kind], id.New(kind))
+							its := kind
+							if named, ok := pathIDs[path]; ok {
+								its = named
+							}
+							s.compare(t, values, public, operation, field, path, own, theirs[its], id.New(kind))
 						}
 					})
 				}
@@ -221,7 +254,7 @@ func TestTenancy(t *testing.T) {
 }
 
 // compare sends one field twice, with a foreign and with a missing id.
-func (s *testServer) compare(t *testing.T, public *ast.Schema, operation string, field *ast.FieldDefinition, path, secret, theirs, missing string) {
+func (s *testServer) compare(t *testing.T, plain plainValues, public *ast.Schema, operation string, field *ast.FieldDefinition, path, secret, theirs, missing string) {
 	t.Helper()
 	get := func(nodeID string) answer {
 		variables, declared, passed := map[string]any{}, []string{}, []string{}
@@ -230,7 +263,7 @@ func (s *testServer) compare(t *testing.T, public *ast.Schema, operation string,
 			if p != path && !strings.HasPrefix(path, p+".") && (!arg.Type.NonNull || arg.DefaultValue != nil) {
 				continue
 			}
-			variables[arg.Name] = fill(t, public, p, arg.Type, path, nodeID)
+			variables[arg.Name] = plain.fill(t, public, p, arg.Type, path, nodeID)
 			declared = append(declared, "$"+arg.Name+": "+arg.Type.String())
 			passed = append(passed, arg.Name+": $"+arg.Name)
 		}
@@ -274,12 +307,17 @@ func (s *testServer) firstOf(t *testing.T, secret, query string, variables map[s
 // untouched looks whether the other organization has everything as it was.
 func (s *testServer) untouched(t *testing.T, theirs map[id.Kind]string) {
 	t.Helper()
-	for kind, table := range map[id.Kind]string{id.Agent: "agents", id.Script: "scripts"} {
+	for kind, table := range map[id.Kind]string{id.Agent: "agents", id.Script: "scripts", packageKind: "scripts"} {
 		var n int
 		row := s.db.SQL().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE id = $1 AND deleted_at IS NULL", theirs[kind])
 		if err := row.Scan(&n); err != nil || n != 1 {
 			t.Errorf("the other's %s is gone (%v)", kind, err)
 		}
+	}
+	var drafts int
+	row := s.db.SQL().QueryRowContext(t.Context(), "SELECT count(*) FROM versions WHERE id = $1 AND published_at IS NULL AND rejected_at IS NULL", theirs[draftKind])
+	if err := row.Scan(&drafts); err != nil || drafts != 1 {
+		t.Errorf("the other's draft is decided about (%v)", err)
 	}
 	var status string
 	if err := s.db.SQL().QueryRowContext(t.Context(), "SELECT status FROM runs WHERE id = $1", theirs[id.Run]).Scan(&status); err != nil || status != "OPEN" {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/approval"
 	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
@@ -43,7 +44,8 @@ func (s *server) joinWords(c run.Config) (*words, error) {
 	w.Secrets = secret.NewService(s.db, w.Agents)
 	w.Files = file.NewService(s.db, s.blobs)
 	w.Artifacts = artifact.NewService(s.db, w.Files)
-	w.Scripts = script.NewService(s.db, w.Agents, w.Changes, w.idempotencies)
+	w.Scripts = script.NewService(s.db, w.Agents, w.Changes, w.idempotencies, w.Files)
+	w.Approvals = approval.NewService(s.db, w.Scripts)
 	w.Tools = tool.NewService(s.db, w.Scripts)
 	c.Blobs, c.Files = s.blobs, w.Files
 	w.host = run.NewHost(s.db, s.bus, s.runner, c)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/approval"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
@@ -31,6 +32,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Agent() AgentResolver
 	AgentHome() AgentHomeResolver
+	Approval() ApprovalResolver
 	Artifact() ArtifactResolver
 	Call() CallResolver
 	Mutation() MutationResolver
@@ -41,6 +43,7 @@ type ResolverRoot interface {
 	RunStep() RunStepResolver
 	Script() ScriptResolver
 	ScriptChange() ScriptChangeResolver
+	ScriptFile() ScriptFileResolver
 	ScriptVersion() ScriptVersionResolver
 	Snapshot() SnapshotResolver
 	SnapshotDifference() SnapshotDifferenceResolver
@@ -160,6 +163,15 @@ type ComplexityRoot struct {
 		Prefix             func(childComplexity int) int
 		RevokedAt          func(childComplexity int) int
 		ToolRules          func(childComplexity int) int
+	}
+
+	Approval struct {
+		At       func(childComplexity int) int
+		By       func(childComplexity int) int
+		Comment  func(childComplexity int) int
+		Decision func(childComplexity int) int
+		ID       func(childComplexity int) int
+		Subject  func(childComplexity int) int
 	}
 
 	Artifact struct {
@@ -320,24 +332,30 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AgentCreate        func(childComplexity int, input agent.CreateInput) int
-		AgentDelete        func(childComplexity int, input agent.DeleteInput) int
-		AgentScriptClear   func(childComplexity int, input script.ClearInput) int
-		AgentScriptDelete  func(childComplexity int, input script.DeleteInput) int
-		AgentScriptRestore func(childComplexity int, input script.RestoreInput) int
-		AgentScriptSave    func(childComplexity int, input script.SaveInput) int
-		AgentSecretDelete  func(childComplexity int, input secret.DeleteInput) int
-		AgentSecretSet     func(childComplexity int, input secret.SetInput) int
-		AgentUpdate        func(childComplexity int, input agent.UpdateInput) int
-		CallCancel         func(childComplexity int, input call.CancelInput) int
-		KeyCreate          func(childComplexity int, input key.CreateInput) int
-		KeyRevoke          func(childComplexity int, input key.RevokeInput) int
-		OrganizationCreate func(childComplexity int, input organization.CreateInput) int
-		RecipeApply        func(childComplexity int, input script.RecipeInput) int
-		RunCreate          func(childComplexity int, input run.CreateInput) int
-		RunFinish          func(childComplexity int, input run.FinishInput) int
-		RunGenerationStart func(childComplexity int, input run.GenerationStartInput) int
-		ToolCall           func(childComplexity int, input call.ToolCallInput) int
+		AgentCreate          func(childComplexity int, input agent.CreateInput) int
+		AgentDelete          func(childComplexity int, input agent.DeleteInput) int
+		AgentScriptClear     func(childComplexity int, input script.ClearInput) int
+		AgentScriptDelete    func(childComplexity int, input script.DeleteInput) int
+		AgentScriptRestore   func(childComplexity int, input script.RestoreInput) int
+		AgentScriptSave      func(childComplexity int, input script.SaveInput) int
+		AgentSecretDelete    func(childComplexity int, input secret.DeleteInput) int
+		AgentSecretSet       func(childComplexity int, input secret.SetInput) int
+		AgentUpdate          func(childComplexity int, input agent.UpdateInput) int
+		CallCancel           func(childComplexity int, input call.CancelInput) int
+		KeyCreate            func(childComplexity int, input key.CreateInput) int
+		KeyRevoke            func(childComplexity int, input key.RevokeInput) int
+		OrganizationCreate   func(childComplexity int, input organization.CreateInput) int
+		OrganizationUpdate   func(childComplexity int, input organization.UpdateInput) int
+		RecipeApply          func(childComplexity int, input script.RecipeInput) int
+		RunCreate            func(childComplexity int, input run.CreateInput) int
+		RunFinish            func(childComplexity int, input run.FinishInput) int
+		RunGenerationStart   func(childComplexity int, input run.GenerationStartInput) int
+		ScriptCreate         func(childComplexity int, input script.CreateInput) int
+		ScriptDelete         func(childComplexity int, input script.PackageDeleteInput) int
+		ScriptVersionCreate  func(childComplexity int, input script.VersionCreateInput) int
+		ScriptVersionPublish func(childComplexity int, input approval.PublishInput) int
+		ScriptVersionReject  func(childComplexity int, input approval.RejectInput) int
+		ToolCall             func(childComplexity int, input call.ToolCallInput) int
 	}
 
 	NameTaken struct {
@@ -355,16 +373,22 @@ type ComplexityRoot struct {
 	}
 
 	Organization struct {
-		CreatedAt func(childComplexity int) int
-		ID        func(childComplexity int) int
-		Name      func(childComplexity int) int
-		Parent    func(childComplexity int) int
+		CreatedAt            func(childComplexity int) int
+		ID                   func(childComplexity int) int
+		Name                 func(childComplexity int) int
+		Parent               func(childComplexity int) int
+		VersionsNeedApproval func(childComplexity int) int
 	}
 
 	OrganizationCreatePayload struct {
 		Key          func(childComplexity int) int
 		Organization func(childComplexity int) int
 		Secret       func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
+	}
+
+	OrganizationUpdatePayload struct {
+		Organization func(childComplexity int) int
 		UserErrors   func(childComplexity int) int
 	}
 
@@ -376,6 +400,13 @@ type ComplexityRoot struct {
 		Offset func(childComplexity int) int
 		Stream func(childComplexity int) int
 		Text   func(childComplexity int) int
+	}
+
+	PackageNotApproved struct {
+		Code    func(childComplexity int) int
+		Message func(childComplexity int) int
+		Package func(childComplexity int) int
+		Path    func(childComplexity int) int
 	}
 
 	PageInfo struct {
@@ -401,7 +432,9 @@ type ComplexityRoot struct {
 		Nodes           func(childComplexity int, ids []string) int
 		Run             func(childComplexity int, id string) int
 		Runs            func(childComplexity int, first *int, after *string, last *int, before *string, agent *string) int
+		Script          func(childComplexity int, name string) int
 		ScriptChangeLog func(childComplexity int, agent *string, first *int, after *string, last *int, before *string) int
+		Scripts         func(childComplexity int, first *int, after *string, last *int, before *string, filter *script.Filter, orderBy script.Order) int
 		Tool            func(childComplexity int, name string) int
 		Tools           func(childComplexity int, names []string) int
 		Viewer          func(childComplexity int) int
@@ -472,11 +505,14 @@ type ComplexityRoot struct {
 		Description   func(childComplexity int) int
 		DisplayPath   func(childComplexity int) int
 		ID            func(childComplexity int) int
+		Labels        func(childComplexity int) int
 		LatestVersion func(childComplexity int) int
+		Metadata      func(childComplexity int) int
 		Name          func(childComplexity int) int
 		Owner         func(childComplexity int) int
 		Parameters    func(childComplexity int) int
 		UpdatedAt     func(childComplexity int) int
+		UsedBy        func(childComplexity int) int
 		Version       func(childComplexity int, number int) int
 		Versions      func(childComplexity int, first *int, after *string, last *int, before *string) int
 	}
@@ -512,20 +548,60 @@ type ComplexityRoot struct {
 		TotalCount func(childComplexity int) int
 	}
 
+	ScriptCreatePayload struct {
+		Script     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+		Version    func(childComplexity int) int
+	}
+
+	ScriptDeletePayload struct {
+		DeletedID  func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	ScriptEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
 	}
 
+	ScriptFile struct {
+		Path   func(childComplexity int) int
+		SHA256 func(childComplexity int) int
+		Size   func(childComplexity int) int
+		Text   func(childComplexity int) int
+		URL    func(childComplexity int) int
+	}
+
+	ScriptInUse struct {
+		Agents  func(childComplexity int) int
+		Code    func(childComplexity int) int
+		Message func(childComplexity int) int
+		Path    func(childComplexity int) int
+	}
+
+	ScriptPackage struct {
+		Approval  func(childComplexity int) int
+		Ecosystem func(childComplexity int) int
+		Name      func(childComplexity int) int
+		Revoked   func(childComplexity int) int
+		SHA256    func(childComplexity int) int
+		Version   func(childComplexity int) int
+	}
+
 	ScriptVersion struct {
+		Approvals        func(childComplexity int) int
 		Author           func(childComplexity int) int
+		Background       func(childComplexity int) int
 		CreatedAt        func(childComplexity int) int
 		Description      func(childComplexity int) int
 		Diff             func(childComplexity int, from *int) int
 		Entrypoint       func(childComplexity int) int
+		File             func(childComplexity int, path string) int
+		Files            func(childComplexity int) int
 		FreshInterpreter func(childComplexity int) int
 		ID               func(childComplexity int) int
 		Number           func(childComplexity int) int
+		Packages         func(childComplexity int) int
 		Parameters       func(childComplexity int) int
 		PublishedAt      func(childComplexity int) int
 		Script           func(childComplexity int) int
@@ -542,9 +618,28 @@ type ComplexityRoot struct {
 		TotalCount func(childComplexity int) int
 	}
 
+	ScriptVersionCreatePayload struct {
+		Created    func(childComplexity int) int
+		Script     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+		Version    func(childComplexity int) int
+	}
+
 	ScriptVersionEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	ScriptVersionPublishPayload struct {
+		Approval   func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+		Version    func(childComplexity int) int
+	}
+
+	ScriptVersionRejectPayload struct {
+		Approval   func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+		Version    func(childComplexity int) int
 	}
 
 	Snapshot struct {
@@ -1047,6 +1142,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ApiKey.ToolRules(childComplexity), true
+
+	case "Approval.at":
+		if e.ComplexityRoot.Approval.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.At(childComplexity), true
+	case "Approval.by":
+		if e.ComplexityRoot.Approval.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.By(childComplexity), true
+	case "Approval.comment":
+		if e.ComplexityRoot.Approval.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Comment(childComplexity), true
+	case "Approval.decision":
+		if e.ComplexityRoot.Approval.Decision == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Decision(childComplexity), true
+	case "Approval.id":
+		if e.ComplexityRoot.Approval.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ID(childComplexity), true
+	case "Approval.subject":
+		if e.ComplexityRoot.Approval.Subject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Subject(childComplexity), true
 
 	case "Artifact.content":
 		if e.ComplexityRoot.Artifact.Content == nil {
@@ -1827,6 +1959,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.OrganizationCreate(childComplexity, args["input"].(organization.CreateInput)), true
+	case "Mutation.organizationUpdate":
+		if e.ComplexityRoot.Mutation.OrganizationUpdate == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_organizationUpdate_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.OrganizationUpdate(childComplexity, args["input"].(organization.UpdateInput)), true
 	case "Mutation.recipeApply":
 		if e.ComplexityRoot.Mutation.RecipeApply == nil {
 			break
@@ -1871,6 +2014,61 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RunGenerationStart(childComplexity, args["input"].(run.GenerationStartInput)), true
+	case "Mutation.scriptCreate":
+		if e.ComplexityRoot.Mutation.ScriptCreate == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_scriptCreate_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ScriptCreate(childComplexity, args["input"].(script.CreateInput)), true
+	case "Mutation.scriptDelete":
+		if e.ComplexityRoot.Mutation.ScriptDelete == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_scriptDelete_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ScriptDelete(childComplexity, args["input"].(script.PackageDeleteInput)), true
+	case "Mutation.scriptVersionCreate":
+		if e.ComplexityRoot.Mutation.ScriptVersionCreate == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_scriptVersionCreate_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ScriptVersionCreate(childComplexity, args["input"].(script.VersionCreateInput)), true
+	case "Mutation.scriptVersionPublish":
+		if e.ComplexityRoot.Mutation.ScriptVersionPublish == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_scriptVersionPublish_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ScriptVersionPublish(childComplexity, args["input"].(approval.PublishInput)), true
+	case "Mutation.scriptVersionReject":
+		if e.ComplexityRoot.Mutation.ScriptVersionReject == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_scriptVersionReject_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ScriptVersionReject(childComplexity, args["input"].(approval.RejectInput)), true
 	case "Mutation.toolCall":
 		if e.ComplexityRoot.Mutation.ToolCall == nil {
 			break
@@ -1957,6 +2155,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Organization.Parent(childComplexity), true
+	case "Organization.versionsNeedApproval":
+		if e.ComplexityRoot.Organization.VersionsNeedApproval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Organization.VersionsNeedApproval(childComplexity), true
 
 	case "OrganizationCreatePayload.key":
 		if e.ComplexityRoot.OrganizationCreatePayload.Key == nil {
@@ -1982,6 +2186,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrganizationCreatePayload.UserErrors(childComplexity), true
+
+	case "OrganizationUpdatePayload.organization":
+		if e.ComplexityRoot.OrganizationUpdatePayload.Organization == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrganizationUpdatePayload.Organization(childComplexity), true
+	case "OrganizationUpdatePayload.userErrors":
+		if e.ComplexityRoot.OrganizationUpdatePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrganizationUpdatePayload.UserErrors(childComplexity), true
 
 	case "OutputChunk.at":
 		if e.ComplexityRoot.OutputChunk.At == nil {
@@ -2025,6 +2242,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OutputChunk.Text(childComplexity), true
+
+	case "PackageNotApproved.code":
+		if e.ComplexityRoot.PackageNotApproved.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PackageNotApproved.Code(childComplexity), true
+	case "PackageNotApproved.message":
+		if e.ComplexityRoot.PackageNotApproved.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PackageNotApproved.Message(childComplexity), true
+	case "PackageNotApproved.package":
+		if e.ComplexityRoot.PackageNotApproved.Package == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PackageNotApproved.Package(childComplexity), true
+	case "PackageNotApproved.path":
+		if e.ComplexityRoot.PackageNotApproved.Path == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PackageNotApproved.Path(childComplexity), true
 
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
@@ -2165,6 +2407,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Runs(childComplexity, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string), args["agent"].(*string)), true
+	case "Query.script":
+		if e.ComplexityRoot.Query.Script == nil {
+			break
+		}
+
+		args, err := ec.field_Query_script_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Script(childComplexity, args["name"].(string)), true
 	case "Query.scriptChangeLog":
 		if e.ComplexityRoot.Query.ScriptChangeLog == nil {
 			break
@@ -2176,6 +2429,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ScriptChangeLog(childComplexity, args["agent"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string)), true
+	case "Query.scripts":
+		if e.ComplexityRoot.Query.Scripts == nil {
+			break
+		}
+
+		args, err := ec.field_Query_scripts_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Scripts(childComplexity, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string), args["filter"].(*script.Filter), args["orderBy"].(script.Order)), true
 	case "Query.tool":
 		if e.ComplexityRoot.Query.Tool == nil {
 			break
@@ -2441,12 +2705,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Script.ID(childComplexity), true
+	case "Script.labels":
+		if e.ComplexityRoot.Script.Labels == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Script.Labels(childComplexity), true
 	case "Script.latestVersion":
 		if e.ComplexityRoot.Script.LatestVersion == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Script.LatestVersion(childComplexity), true
+	case "Script.metadata":
+		if e.ComplexityRoot.Script.Metadata == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Script.Metadata(childComplexity), true
 	case "Script.name":
 		if e.ComplexityRoot.Script.Name == nil {
 			break
@@ -2471,6 +2747,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Script.UpdatedAt(childComplexity), true
+	case "Script.usedBy":
+		if e.ComplexityRoot.Script.UsedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Script.UsedBy(childComplexity), true
 	case "Script.version":
 		if e.ComplexityRoot.Script.Version == nil {
 			break
@@ -2612,6 +2894,38 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ScriptConnection.TotalCount(childComplexity), true
 
+	case "ScriptCreatePayload.script":
+		if e.ComplexityRoot.ScriptCreatePayload.Script == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptCreatePayload.Script(childComplexity), true
+	case "ScriptCreatePayload.userErrors":
+		if e.ComplexityRoot.ScriptCreatePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptCreatePayload.UserErrors(childComplexity), true
+	case "ScriptCreatePayload.version":
+		if e.ComplexityRoot.ScriptCreatePayload.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptCreatePayload.Version(childComplexity), true
+
+	case "ScriptDeletePayload.deletedId":
+		if e.ComplexityRoot.ScriptDeletePayload.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptDeletePayload.DeletedID(childComplexity), true
+	case "ScriptDeletePayload.userErrors":
+		if e.ComplexityRoot.ScriptDeletePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptDeletePayload.UserErrors(childComplexity), true
+
 	case "ScriptEdge.cursor":
 		if e.ComplexityRoot.ScriptEdge.Cursor == nil {
 			break
@@ -2625,12 +2939,117 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ScriptEdge.Node(childComplexity), true
 
+	case "ScriptFile.path":
+		if e.ComplexityRoot.ScriptFile.Path == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptFile.Path(childComplexity), true
+	case "ScriptFile.sha256":
+		if e.ComplexityRoot.ScriptFile.SHA256 == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptFile.SHA256(childComplexity), true
+	case "ScriptFile.size":
+		if e.ComplexityRoot.ScriptFile.Size == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptFile.Size(childComplexity), true
+	case "ScriptFile.text":
+		if e.ComplexityRoot.ScriptFile.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptFile.Text(childComplexity), true
+	case "ScriptFile.url":
+		if e.ComplexityRoot.ScriptFile.URL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptFile.URL(childComplexity), true
+
+	case "ScriptInUse.agents":
+		if e.ComplexityRoot.ScriptInUse.Agents == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptInUse.Agents(childComplexity), true
+	case "ScriptInUse.code":
+		if e.ComplexityRoot.ScriptInUse.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptInUse.Code(childComplexity), true
+	case "ScriptInUse.message":
+		if e.ComplexityRoot.ScriptInUse.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptInUse.Message(childComplexity), true
+	case "ScriptInUse.path":
+		if e.ComplexityRoot.ScriptInUse.Path == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptInUse.Path(childComplexity), true
+
+	case "ScriptPackage.approval":
+		if e.ComplexityRoot.ScriptPackage.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptPackage.Approval(childComplexity), true
+	case "ScriptPackage.ecosystem":
+		if e.ComplexityRoot.ScriptPackage.Ecosystem == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptPackage.Ecosystem(childComplexity), true
+	case "ScriptPackage.name":
+		if e.ComplexityRoot.ScriptPackage.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptPackage.Name(childComplexity), true
+	case "ScriptPackage.revoked":
+		if e.ComplexityRoot.ScriptPackage.Revoked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptPackage.Revoked(childComplexity), true
+	case "ScriptPackage.sha256":
+		if e.ComplexityRoot.ScriptPackage.SHA256 == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptPackage.SHA256(childComplexity), true
+	case "ScriptPackage.version":
+		if e.ComplexityRoot.ScriptPackage.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptPackage.Version(childComplexity), true
+
+	case "ScriptVersion.approvals":
+		if e.ComplexityRoot.ScriptVersion.Approvals == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersion.Approvals(childComplexity), true
 	case "ScriptVersion.author":
 		if e.ComplexityRoot.ScriptVersion.Author == nil {
 			break
 		}
 
 		return e.ComplexityRoot.ScriptVersion.Author(childComplexity), true
+	case "ScriptVersion.background":
+		if e.ComplexityRoot.ScriptVersion.Background == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersion.Background(childComplexity), true
 	case "ScriptVersion.createdAt":
 		if e.ComplexityRoot.ScriptVersion.CreatedAt == nil {
 			break
@@ -2660,6 +3079,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ScriptVersion.Entrypoint(childComplexity), true
+	case "ScriptVersion.file":
+		if e.ComplexityRoot.ScriptVersion.File == nil {
+			break
+		}
+
+		args, err := ec.field_ScriptVersion_file_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.ScriptVersion.File(childComplexity, args["path"].(string)), true
+	case "ScriptVersion.files":
+		if e.ComplexityRoot.ScriptVersion.Files == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersion.Files(childComplexity), true
 	case "ScriptVersion.freshInterpreter":
 		if e.ComplexityRoot.ScriptVersion.FreshInterpreter == nil {
 			break
@@ -2678,6 +3114,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ScriptVersion.Number(childComplexity), true
+	case "ScriptVersion.packages":
+		if e.ComplexityRoot.ScriptVersion.Packages == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersion.Packages(childComplexity), true
 	case "ScriptVersion.parameters":
 		if e.ComplexityRoot.ScriptVersion.Parameters == nil {
 			break
@@ -2746,6 +3188,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ScriptVersionConnection.TotalCount(childComplexity), true
 
+	case "ScriptVersionCreatePayload.created":
+		if e.ComplexityRoot.ScriptVersionCreatePayload.Created == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionCreatePayload.Created(childComplexity), true
+	case "ScriptVersionCreatePayload.script":
+		if e.ComplexityRoot.ScriptVersionCreatePayload.Script == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionCreatePayload.Script(childComplexity), true
+	case "ScriptVersionCreatePayload.userErrors":
+		if e.ComplexityRoot.ScriptVersionCreatePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionCreatePayload.UserErrors(childComplexity), true
+	case "ScriptVersionCreatePayload.version":
+		if e.ComplexityRoot.ScriptVersionCreatePayload.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionCreatePayload.Version(childComplexity), true
+
 	case "ScriptVersionEdge.cursor":
 		if e.ComplexityRoot.ScriptVersionEdge.Cursor == nil {
 			break
@@ -2758,6 +3225,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ScriptVersionEdge.Node(childComplexity), true
+
+	case "ScriptVersionPublishPayload.approval":
+		if e.ComplexityRoot.ScriptVersionPublishPayload.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionPublishPayload.Approval(childComplexity), true
+	case "ScriptVersionPublishPayload.userErrors":
+		if e.ComplexityRoot.ScriptVersionPublishPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionPublishPayload.UserErrors(childComplexity), true
+	case "ScriptVersionPublishPayload.version":
+		if e.ComplexityRoot.ScriptVersionPublishPayload.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionPublishPayload.Version(childComplexity), true
+
+	case "ScriptVersionRejectPayload.approval":
+		if e.ComplexityRoot.ScriptVersionRejectPayload.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionRejectPayload.Approval(childComplexity), true
+	case "ScriptVersionRejectPayload.userErrors":
+		if e.ComplexityRoot.ScriptVersionRejectPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionRejectPayload.UserErrors(childComplexity), true
+	case "ScriptVersionRejectPayload.version":
+		if e.ComplexityRoot.ScriptVersionRejectPayload.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ScriptVersionRejectPayload.Version(childComplexity), true
 
 	case "Snapshot.createdAt":
 		if e.ComplexityRoot.Snapshot.CreatedAt == nil {
@@ -3028,12 +3533,22 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("CallFilter", ec.unmarshalInputCallFilter),
 			graphql.NewInputUnmarshaler("KeyCreateInput", ec.unmarshalInputKeyCreateInput),
 			graphql.NewInputUnmarshaler("KeyRevokeInput", ec.unmarshalInputKeyRevokeInput),
+			graphql.NewInputUnmarshaler("LabelInput", ec.unmarshalInputLabelInput),
 			graphql.NewInputUnmarshaler("OrganizationCreateInput", ec.unmarshalInputOrganizationCreateInput),
+			graphql.NewInputUnmarshaler("OrganizationUpdateInput", ec.unmarshalInputOrganizationUpdateInput),
 			graphql.NewInputUnmarshaler("RecipeApplyInput", ec.unmarshalInputRecipeApplyInput),
 			graphql.NewInputUnmarshaler("RecipeScriptInput", ec.unmarshalInputRecipeScriptInput),
 			graphql.NewInputUnmarshaler("RunCreateInput", ec.unmarshalInputRunCreateInput),
 			graphql.NewInputUnmarshaler("RunFinishInput", ec.unmarshalInputRunFinishInput),
 			graphql.NewInputUnmarshaler("RunGenerationStartInput", ec.unmarshalInputRunGenerationStartInput),
+			graphql.NewInputUnmarshaler("ScriptCreateInput", ec.unmarshalInputScriptCreateInput),
+			graphql.NewInputUnmarshaler("ScriptDeleteInput", ec.unmarshalInputScriptDeleteInput),
+			graphql.NewInputUnmarshaler("ScriptFileInput", ec.unmarshalInputScriptFileInput),
+			graphql.NewInputUnmarshaler("ScriptFilter", ec.unmarshalInputScriptFilter),
+			graphql.NewInputUnmarshaler("ScriptPackageInput", ec.unmarshalInputScriptPackageInput),
+			graphql.NewInputUnmarshaler("ScriptVersionCreateInput", ec.unmarshalInputScriptVersionCreateInput),
+			graphql.NewInputUnmarshaler("ScriptVersionPublishInput", ec.unmarshalInputScriptVersionPublishInput),
+			graphql.NewInputUnmarshaler("ScriptVersionRejectInput", ec.unmarshalInputScriptVersionRejectInput),
 			graphql.NewInputUnmarshaler("ToolCallInput", ec.unmarshalInputToolCallInput),
 			graphql.NewInputUnmarshaler("ToolEntryInput", ec.unmarshalInputToolEntryInput),
 			graphql.NewInputUnmarshaler("ToolRuleInput", ec.unmarshalInputToolRuleInput),
@@ -3459,6 +3974,39 @@ type AgentSecretDeletePayload {
   deletedId: ID
   "Why it was refused: NOT_FOUND, at ` + "`" + `input.agent` + "`" + ` or ` + "`" + `input.name` + "`" + `. Empty on success."
   userErrors: [UserError!]!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/approval.graphql", Input: `"""
+What somebody decided about.
+"""
+union ApprovalSubject = ScriptVersion
+
+"""
+A decision.
+"""
+enum ApprovalDecision {
+  "It may be used."
+  APPROVED
+  "It may never be used."
+  REJECTED
+}
+
+"""
+Somebody's decision: who, when and why. It never changes, and stays when its subject goes. Keys without MANAGEMENT see what was approved.
+"""
+type Approval implements Node {
+  "apv_…"
+  id: ID!
+  "What it is about; null where that is gone."
+  subject: ApprovalSubject @goField(forceResolver: true)
+  "What was decided."
+  decision: ApprovalDecision!
+  "Why, in words; empty where nothing was said."
+  comment: String!
+  "Who decided."
+  by: ApiKey! @goField(forceResolver: true)
+  "When."
+  at: Time!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/artifact.graphql", Input: `"""
@@ -3965,7 +4513,7 @@ enum ScriptAction {
   DELETE
   "All of the agent's scripts were deleted, by agentScriptClear or with the agent. Not written where there were none."
   CLEAR
-  "A draft was published."
+  "A draft was published. (Writing one, and rejecting one, is no change.)"
   PUBLISH
 }
 
@@ -4245,6 +4793,11 @@ type KeyRevokePayload {
     "The new organization."
     input: OrganizationCreateInput!
   ): OrganizationCreatePayload!
+  "Changes the own organization, or, with the operator's key, any. Needs MANAGEMENT."
+  organizationUpdate(
+    "What is to be changed."
+    input: OrganizationUpdateInput!
+  ): OrganizationUpdatePayload!
 }
 
 """
@@ -4257,6 +4810,8 @@ type Organization implements Node {
   name: String!
   "The organization above it; null at the top."
   parent: Organization @goField(forceResolver: true)
+  "Whether every new version of its scripts is a draft, whoever writes it, until somebody else publishes it. Agents' scripts have no drafts. Default false. Rule: S2-draft."
+  versionsNeedApproval: Boolean!
   "When it was made."
   createdAt: Time!
 }
@@ -4283,6 +4838,82 @@ type OrganizationCreatePayload {
   secret: String
   "Why it was refused: INVALID, NOT_FOUND. Empty on success."
   userErrors: [UserError!]!
+}
+
+"""
+Input of organizationUpdate. What is left out or null stays as it is.
+"""
+input OrganizationUpdateInput {
+  "The organization to change."
+  organization: ID!
+  "A name for people: 1 to 200 characters, not blank, no control characters."
+  name: String
+  "Whether every new version of its scripts is a draft. Switched off, drafts stay drafts, and whoever has MANAGEMENT may publish his own."
+  versionsNeedApproval: Boolean
+}
+
+"""
+Answer of organizationUpdate.
+"""
+type OrganizationUpdatePayload {
+  "The organization; null where refused."
+  organization: Organization
+  "Why it was refused: NOT_FOUND, INVALID. Empty on success."
+  userErrors: [UserError!]!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/package.graphql", Input: `"""
+Where a library comes from.
+"""
+enum Ecosystem {
+  "The Python Package Index."
+  PYPI
+  "The npm registry."
+  NPM
+}
+
+"""
+Who approved a library.
+"""
+enum ApprovalOrigin {
+  "It is in the computers' image."
+  IMAGE
+  "The operator's list, for every organization."
+  DEPLOYMENT
+  "The organization's own list."
+  ORGANIZATION
+  "It came with a publication."
+  BUNDLE
+}
+
+"""
+An approved library that a script's version names. Rule: S2-exact.
+"""
+type ScriptPackage {
+  "Where it comes from."
+  ecosystem: Ecosystem!
+  "Its name there."
+  name: String!
+  "The exact version."
+  version: String!
+  "The approval that the name was resolved to when the version was written."
+  approval: ApprovalOrigin!
+  "Of the approved file, in lower-case hex; null for a library of the image."
+  sha256: String
+  "Whether the approval was taken back since."
+  revoked: Boolean!
+}
+
+"""
+A library that a script's version needs. Every dependency is named, too: nothing is resolved. Rules: S2-exact, S2-nodeps.
+"""
+input ScriptPackageInput {
+  "Where it comes from."
+  ecosystem: Ecosystem!
+  "Its name there: 1 to 214 characters."
+  name: String!
+  "The exact version: 1 to 128 characters."
+  version: String!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/run.graphql", Input: `extend type Query {
@@ -4524,7 +5155,7 @@ A whole number of 64 bits, answered as a JSON string of decimal digits, since Ja
 scalar BigInt
 
 """
-An object with a global id. Ids are opaque; their prefix says the kind: org_ key_ agt_ scr_ ver_ run_ snp_ call_ chg_.
+An object with a global id. Ids are opaque; their prefix says the kind: org_ key_ agt_ scr_ ver_ run_ snp_ call_ chg_ apv_.
 """
 interface Node {
   "The id, unique over all kinds."
@@ -4662,6 +5293,34 @@ type SchemaInvalid implements UserError {
 }
 
 """
+Agents name the script in their tools (IN_USE). Take it out of them first. Rule: S2-del.
+"""
+type ScriptInUse implements UserError {
+  "IN_USE."
+  code: ErrorCode!
+  "A sentence for people."
+  message: String!
+  "The part of the input at fault."
+  path: [String!]!
+  "The agents that name it, oldest first."
+  agents: [Agent!]!
+}
+
+"""
+No list approves the library (PACKAGE_NOT_APPROVED). Rule: S2-pkgs.
+"""
+type PackageNotApproved implements UserError {
+  "PACKAGE_NOT_APPROVED."
+  code: ErrorCode!
+  "A sentence for people."
+  message: String!
+  "The part of the input at fault: ` + "`" + `input.packages.N` + "`" + `."
+  path: [String!]!
+  "The library's name and version, with a space between them."
+  package: String!
+}
+
+"""
 This deployment does not have what the request needs (NOT_CONFIGURED).
 """
 type NotConfigured implements UserError {
@@ -4725,7 +5384,30 @@ type StreamGap {
   reason: String!
 }
 `, BuiltIn: false},
-	{Name: "../../schema/script.graphql", Input: `extend type Mutation {
+	{Name: "../../schema/script.graphql", Input: `extend type Query {
+  "The organization's script of this name; null where there is none. Of several, which only drafts can be, it is the published one, else the newest."
+  script(
+    "The whole name, without ` + "`" + `script__` + "`" + `."
+    name: String!
+  ): Script
+  "The organization's scripts, without those of agents. Rule: S2-list."
+  scripts(
+    "How many from the start: 1 to 100; 50 where neither first nor last is given. Not together with last."
+    first: Int
+    "Only what comes behind this cursor."
+    after: Cursor
+    "How many from the end: 1 to 100."
+    last: Int
+    "Only what comes in front of this cursor."
+    before: Cursor
+    "Only scripts that fit all of it; left out: all."
+    filter: ScriptFilter
+    "The order. Names rise; times fall, the newest first. A cursor belongs to one order."
+    orderBy: ScriptOrder! = NAME
+  ): ScriptConnection!
+}
+
+extend type Mutation {
   """
   Saves a script of an agent: creates it, or replaces the one of the same name by writing its next version. Needs
   TOOLING. Rules: S1-replace, S1-cap.
@@ -4763,6 +5445,22 @@ type StreamGap {
     "The scripts."
     input: RecipeApplyInput!
   ): RecipeApplyPayload!
+  """
+  Creates a script of the organization, a package of files, with its version 1. As a draft, or where the organization's versions need approval,
+  nobody but keys with MANAGEMENT sees it until it is published. Needs TOOLING. Rules: S2-create, S2-pkg.
+  """
+  scriptCreate(
+    "The script."
+    input: ScriptCreateInput!
+  ): ScriptCreatePayload!
+  """
+  Deletes a script of the organization with its versions and their files, drafts too, and stops it where it runs. Its calls, its changes and the approvals of
+  its versions stay. Refused while an agent names it. A later script of the name is another one, from version 1. Needs TOOLING. Rule: S2-del.
+  """
+  scriptDelete(
+    "The script to delete."
+    input: ScriptDeleteInput!
+  ): ScriptDeletePayload!
 }
 
 """
@@ -4771,29 +5469,34 @@ What a script belongs to.
 union ScriptOwner = Agent | Organization
 
 """
-A script that can be run by its name. Its versions never change. Rules: S1-agent, S1-unique.
+A script that can be run by its name: an agent's, one Python source, or the organization's, a package of files that is offered to models as
+` + "`" + `script__<name>` + "`" + `. Its versions never change. Rules: S1-agent, S1-unique, S2-pkg.
 """
 type Script implements Node {
   "scr_… A script created again after its deletion has another id and begins at version 1."
   id: ID!
   "Whose it is."
   owner: ScriptOwner! @goField(forceResolver: true)
-  "` + "`" + `^[a-z][a-z0-9_-]{0,62}$` + "`" + `, unique for its owner. Rules: S1-name, S1-unique."
+  "` + "`" + `^[a-z][a-z0-9_-]{0,62}$` + "`" + `, of an organization's script at most 56 characters; unique for its owner (drafts take no name). Rules: S1-name, S1-unique."
   name: String!
   "What it is for, of the latest published version. At most 400 characters. Rule: S1-desc."
   description: String!
   "JSON Schema of its arguments, of the latest published version; null: any object. With one it is a tool of its own on new runs. Rules: S1-params, S1-owntool."
   parameters: JSON
-  "Where it lies in the agent's home: ` + "`" + `scripts/<name>.py` + "`" + `. Rule: S1-display."
+  "Where it lies in the agent's home: ` + "`" + `scripts/<name>.py` + "`" + `; null for a script of the organization. Rule: S1-display."
   displayPath: String
-  "The latest published version."
+  "What the organization sorts its script by; none for an agent's. Rule: S2-labels."
+  labels: [Label!]! @goField(forceResolver: true)
+  "What the organization keeps with its script: a JSON object, ` + "`" + `{}` + "`" + ` for an agent's. Rule: S2-labels."
+  metadata: JSON!
+  "The latest published version: that with the highest number. A key that may see drafts gets the newest draft where nothing is published. Rule: S2-latest."
   latestVersion: ScriptVersion! @goField(forceResolver: true)
-  "The version of this number; null where there is none."
+  "The version of this number; null where there is none, and where it is a draft that the key may not see."
   version(
     "From 1."
     number: Int!
   ): ScriptVersion @goField(forceResolver: true)
-  "Its versions, newest first."
+  "Its versions, newest first; drafts only for keys with MANAGEMENT. Rule: S2-vlist."
   versions(
     "How many from the start: 1 to 100; 50 where neither first nor last is given. Not together with last."
     first: Int
@@ -4804,10 +5507,54 @@ type Script implements Node {
     "Only what comes in front of this cursor."
     before: Cursor
   ): ScriptVersionConnection! @goField(forceResolver: true)
+  "The agents that name ` + "`" + `script__<name>` + "`" + ` in their tools, oldest first; a pattern names nothing. None for an agent's script, and for one that is not published."
+  usedBy: [Agent!]! @goField(forceResolver: true)
   "When it was created."
   createdAt: Time!
-  "When its latest version was written."
+  "When its latest version was written or published, or its labels or metadata changed. A draft changes nothing."
   updatedAt: Time!
+}
+
+"""
+A name and a value that an organization keeps with its script.
+"""
+type Label {
+  "Unique in the script."
+  name: String!
+  "Any text."
+  value: String!
+}
+
+"""
+A label to keep, or to look for.
+"""
+input LabelInput {
+  "1 to 63 characters, not blank, no control characters."
+  name: String!
+  "At most 255 characters, no U+0000."
+  value: String!
+}
+
+"""
+Which scripts of the organization. What is left out or null does not count.
+"""
+input ScriptFilter {
+  "The name contains this, in lower case as names are."
+  nameContains: String
+  "It has each of these labels, with this value. At most 32, else BAD_REQUEST."
+  labels: [LabelInput!]
+}
+
+"""
+The order of the organization's scripts.
+"""
+enum ScriptOrder {
+  "By name, bytewise, from a on."
+  NAME
+  "The one created last first."
+  CREATED_AT
+  "The one changed last first."
+  UPDATED_AT
 }
 
 """
@@ -4999,13 +5746,90 @@ type RecipeApplyPayload {
 }
 
 """
-A name and a value that an organization keeps with its script.
+Input of scriptCreate: a whole package. Rule: S2-pkg.
 """
-type Label {
-  "The name: a script has it once."
+input ScriptCreateInput {
+  """
+  ` + "`" + `^[a-z][a-z0-9_-]{0,62}$` + "`" + `, the whole string, and at most 56 characters: models see it as ` + "`" + `script__<name>` + "`" + `. NAME_TAKEN where a script of the organization
+  that the key sees has it. A draft takes no name from keys that do not see it: they may create a script of its name, and then the draft cannot be
+  published under it.
+  """
   name: String!
-  "The value."
-  value: String!
+  "What it is for, as a model reads it: not blank, at most 400 characters, no U+0000."
+  description: String!
+  """
+  The command that runs it, in the package's own directory: ` + "`" + `python3` + "`" + ` or ` + "`" + `node` + "`" + `, the path of one of the files (which does not begin with ` + "`" + `-` + "`" + `), and then fixed
+  arguments, at most 64 of at most 4,096 bytes each, no U+0000. Rule: S2-entry.
+  """
+  entrypoint: [String!]!
+  "JSON Schema of its arguments, under the rules of agentScriptSave; null or left out: any object. Else SCHEMA_INVALID."
+  parameters: JSON
+  "1 to 200 files, together at most 20 MiB (else TOO_LARGE), in any order. Rules: S2-files, S2-size."
+  files: [ScriptFileInput!]!
+  "Approved libraries that it needs, at most 32, none twice. One that no list approves: PACKAGE_NOT_APPROVED at ` + "`" + `input.packages.N` + "`" + `. Rules: S2-exact, S2-pkglim."
+  packages: [ScriptPackageInput!]
+  "How long a call may run, in seconds: 1 to 31,536,000; left out: 120. The key's and the deployment's limits count too: the shortest holds. Rule: S2-mintime."
+  timeoutSeconds: Int
+  "Whether a model may start it as a task of its own; left out: false."
+  background: Boolean
+  "Whether each call gets an interpreter started for it alone; left out: false. docs/interpreters.md."
+  freshInterpreter: Boolean
+  "At most 32, each name once; left out: none. Rule: S2-labels."
+  labels: [LabelInput!]
+  "A JSON object of at most 65,536 bytes; left out: ` + "`" + `{}` + "`" + `. Rule: S2-labels."
+  metadata: JSON
+  "true: written as a draft, which takes MANAGEMENT (else DENIED at ` + "`" + `input.draft` + "`" + `). Where the organization's versions need approval every version is one. Rule: S2-draft."
+  draft: Boolean
+  "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same script and version; another input: IDEMPOTENCY_MISMATCH."
+  idempotencyKey: String
+}
+
+"""
+A file of a package, from exactly one source. Rule: S2-files.
+"""
+input ScriptFileInput {
+  """
+  Relative, such as ` + "`" + `main.py` + "`" + ` or ` + "`" + `lib/deck.py` + "`" + `: at most 255 characters, ` + "`" + `/` + "`" + ` between its parts, none of which is empty, ` + "`" + `.` + "`" + ` or ` + "`" + `..` + "`" + ` or longer than 255 bytes; no
+  backslash, no control characters. None twice, and none is a folder of another one. Rule: S2-path.
+  """
+  path: String!
+  "The file's text, kept as UTF-8."
+  content: String
+  "file_… An upload of the organization's; the key needs FILES (else DENIED). Its bytes are copied: the upload may be deleted afterwards. Rule: S2-fcopy."
+  fileId: ID
+}
+
+"""
+Answer of scriptCreate.
+"""
+type ScriptCreatePayload {
+  "The script; null where refused. A key that may not see drafts gets one here when it has written it, and nowhere else before it is published."
+  script: Script
+  "Its version 1; null where refused."
+  version: ScriptVersion
+  """
+  Why it was refused: INVALID, TOO_LARGE, NAME_TAKEN, SCHEMA_INVALID, PACKAGE_NOT_APPROVED, NOT_FOUND (an upload), DENIED (` + "`" + `draft` + "`" + ` without MANAGEMENT, ` + "`" + `fileId` + "`" + `
+  without FILES), IDEMPOTENCY_MISMATCH, BAD_STATE (at ` + "`" + `input.idempotencyKey` + "`" + `: what an equal request created was deleted since). Empty on success.
+  """
+  userErrors: [UserError!]!
+}
+
+"""
+Input of scriptDelete.
+"""
+input ScriptDeleteInput {
+  "A script of the organization."
+  script: ID!
+}
+
+"""
+Answer of scriptDelete.
+"""
+type ScriptDeletePayload {
+  "The id of the script that was deleted; null where refused."
+  deletedId: ID
+  "Why it was refused: NOT_FOUND, IN_USE (ScriptInUse). Empty on success."
+  userErrors: [UserError!]!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/snapshot.graphql", Input: `"""
@@ -5126,18 +5950,45 @@ type Tool {
   ): JSON!
 }
 `, BuiltIn: false},
-	{Name: "../../schema/version.graphql", Input: `"""
+	{Name: "../../schema/version.graphql", Input: `extend type Mutation {
+  """
+  Writes the next version of a script of the organization: a whole package, of which nothing is taken over from an earlier one. Where it is the same as the
+  latest version, file by file, nothing is written and that one is answered with ` + "`" + `created: false` + "`" + `; ` + "`" + `labels` + "`" + ` and ` + "`" + `metadata` + "`" + ` replace the script's
+  all the same. Needs TOOLING. Rules: S2-immut, S2-dedupe, S2-labels.
+  """
+  scriptVersionCreate(
+    "The version."
+    input: ScriptVersionCreateInput!
+  ): ScriptVersionCreatePayload!
+  """
+  Publishes a draft: from then on it is its script's latest version. Needs MANAGEMENT. Rule: S2-draft.
+  """
+  scriptVersionPublish(
+    "The draft."
+    input: ScriptVersionPublishInput!
+  ): ScriptVersionPublishPayload!
+  """
+  Rejects a draft: it can never be published, and stays for keys that may see drafts. Needs MANAGEMENT. Rule: S2-draft.
+  """
+  scriptVersionReject(
+    "The draft."
+    input: ScriptVersionRejectInput!
+  ): ScriptVersionRejectPayload!
+}
+
+"""
 Whether a version can be used.
 """
 enum VersionStatus {
-  "Written, not yet published; seen by keys with MANAGEMENT only."
+  "Written, not published: seen by keys with MANAGEMENT only, and offered to no run. Also one that was rejected."
   DRAFT
   "In use."
   PUBLISHED
 }
 
 """
-One state of a script. It never changes; numbers are never used again. Rule: S2-immut.
+One state of a script. It never changes; numbers are never used again, nor are those of drafts: a key that may not see drafts finds numbers missing
+where they were. Rule: S2-immut.
 """
 type ScriptVersion implements Node {
   "ver_…"
@@ -5152,30 +6003,46 @@ type ScriptVersion implements Node {
   description: String!
   "JSON Schema of its arguments; null: any object."
   parameters: JSON
-  "The command that runs it: ` + "`" + `[\"python3\", \"scripts/<name>.py\"]` + "`" + ` for an agent's script."
+  "The command that runs it: ` + "`" + `[\"python3\", \"scripts/<name>.py\"]` + "`" + ` for an agent's script; of a package in its own directory. Rule: S2-entry."
   entrypoint: [String!]!
-  "The text of its file. One query reads at most 64 MiB of sources, else it gets the top-level error LIMIT_EXCEEDED: ask for fewer versions at a time."
-  source: String
-  "SHA-256 of the source in UTF-8, in lower-case hex. Rule: S1-src."
+  "The text of its file; of a package, of the file that the entrypoint names, as its ` + "`" + `text` + "`" + `. One query reads at most 64 MiB of sources, else it gets the top-level error LIMIT_EXCEEDED: ask for fewer versions at a time."
+  source: String @goField(forceResolver: true)
+  """
+  SHA-256 in lower-case hex. Of an agent's script: of the source in UTF-8. Of a package: of its manifest, which has a line for each file, in the bytewise order of
+  their paths: the file's SHA-256 in lower-case hex, two spaces, the path, a line feed; what ` + "`" + `sha256sum` + "`" + ` prints in the package's folder. Rule: S1-src.
+  """
   sourceHash: String!
+  "The package's files, by path bytewise; none for an agent's script. Rule: S2-files."
+  files: [ScriptFile!]! @goField(forceResolver: true)
+  "The package's file at this path; null where there is none."
+  file(
+    "The whole path."
+    path: String!
+  ): ScriptFile @goField(forceResolver: true)
+  "The approved libraries that it names. Rule: S2-exact."
+  packages: [ScriptPackage!]!
   """
   How its source differs from that of another version of the script: a unified diff with three lines of context, empty where they are the
-  same; null where there is no such version. Sources that differ in more than some hundred places get a correct diff that need not be
+  same; null where there is no such version, and for a package. Sources that differ in more than some hundred places get a correct diff that need not be
   the shortest. Sources count as for ` + "`" + `source` + "`" + `. Rule: S1-hist.
   """
   diff(
     "The number of the version to begin from; left out: the one before; 0: nothing."
     from: Int
   ): String @goField(forceResolver: true)
-  "How long a call of it may run, in seconds: 120 for an agent's script. The key's and the deployment's limits count too. Rules: S1-timeout, S2-mintime."
+  "How long a call of it may run, in seconds: 120 for an agent's script, or if nothing was said. The key's and the deployment's limits count too. Rules: S1-timeout, S2-mintime."
   timeoutSeconds: Int!
   """
   Whether each call of it gets an interpreter started for it alone. false: where the computer has one started ahead, the
   call runs in that, which saves the time of its start; docs/interpreters.md names the little that a program could notice.
   """
   freshInterpreter: Boolean!
+  "Whether a model may start it as a task of its own."
+  background: Boolean!
   "Who wrote it. Rule: S1-author."
   author: Author! @goField(forceResolver: true)
+  "What was decided about it, oldest first; none where it was published as it was written. Keys without MANAGEMENT see what was approved."
+  approvals: [Approval!]! @goField(forceResolver: true)
   "When it was written."
   createdAt: Time!
   "When it was published; null for a draft."
@@ -5219,6 +6086,128 @@ type RunStep {
   run: Run! @goField(forceResolver: true)
   "The call of that run."
   call: Call! @goField(forceResolver: true)
+}
+
+"""
+A file of a package's version. Rule: S2-files.
+"""
+type ScriptFile {
+  "Relative to the package's directory."
+  path: String!
+  "In bytes."
+  size: Int!
+  "Of its bytes, in lower-case hex."
+  sha256: String!
+  """
+  Its text; null where it is no UTF-8, and where it is larger than 1,000,000 bytes. One query reads at most 64 MiB of files, each of the same content
+  once, else it gets the top-level error LIMIT_EXCEEDED: ask for fewer files at a time.
+  """
+  text: String @goField(forceResolver: true)
+  "Where GET answers its bytes: a path of this server, under the same Authorization, with the SHA-256 as its ETag. Rule: S2-fget."
+  url: String!
+}
+
+"""
+Input of scriptVersionCreate: a whole package, under the rules of scriptCreate.
+"""
+input ScriptVersionCreateInput {
+  "A script of the organization."
+  script: ID!
+  "What it is for, as a model reads it: not blank, at most 400 characters, no U+0000."
+  description: String!
+  "The command that runs it: ` + "`" + `python3` + "`" + ` or ` + "`" + `node` + "`" + `, the path of one of the files, fixed arguments. Rule: S2-entry."
+  entrypoint: [String!]!
+  "JSON Schema of its arguments; null or left out: any object. Else SCHEMA_INVALID."
+  parameters: JSON
+  "All files of the version: 1 to 200, together at most 20 MiB, in any order. Rules: S2-files, S2-size, S2-immut."
+  files: [ScriptFileInput!]!
+  "Approved libraries that it needs, at most 32, none twice. Rules: S2-exact, S2-pkglim."
+  packages: [ScriptPackageInput!]
+  "How long a call may run, in seconds: 1 to 31,536,000; left out: 120. Rule: S2-mintime."
+  timeoutSeconds: Int
+  "Whether a model may start it as a task of its own; left out: false."
+  background: Boolean
+  "Whether each call gets an interpreter started for it alone; left out: false."
+  freshInterpreter: Boolean
+  "All labels of the script, in place of the ones before; ` + "`" + `[]` + "`" + `: none; left out: kept. Those of a draft become the script's when it is published. Rule: S2-labels."
+  labels: [LabelInput!]
+  "The script's metadata, in place of that before; left out: kept. That of a draft becomes the script's when it is published. Rule: S2-labels."
+  metadata: JSON
+  "true: written as a draft, which takes MANAGEMENT (else DENIED at ` + "`" + `input.draft` + "`" + `). Where the organization's versions need approval every version is one. Rule: S2-draft."
+  draft: Boolean
+  "The number of the script's latestVersion that this one comes after. Any other state: VERSION_CONFLICT; negative: INVALID. Left out: not checked."
+  expectedVersion: Int
+  "1 to 255 characters, not blank, no control characters. The same input under the same key within 24 hours answers the same version; another input: IDEMPOTENCY_MISMATCH."
+  idempotencyKey: String
+}
+
+"""
+Answer of scriptVersionCreate.
+"""
+type ScriptVersionCreatePayload {
+  "The script; null where refused."
+  script: Script
+  """
+  The version that was written, or the latest one where it is the same; null where refused. A draft is compared with the newest version that the key sees and that
+  was not rejected, and its labels and metadata with the script's, too. A key that may not see drafts gets one here when it has written it,
+  and nowhere else before it is published.
+  """
+  version: ScriptVersion
+  "Whether a version was written; null where refused."
+  created: Boolean
+  """
+  Why it was refused: NOT_FOUND (the script, an upload), INVALID, TOO_LARGE, SCHEMA_INVALID, PACKAGE_NOT_APPROVED, VERSION_CONFLICT, DENIED (` + "`" + `draft` + "`" + ` without MANAGEMENT,
+  ` + "`" + `fileId` + "`" + ` without FILES), IDEMPOTENCY_MISMATCH, BAD_STATE (at ` + "`" + `input.idempotencyKey` + "`" + `: what an equal request wrote was deleted since). Empty on success.
+  """
+  userErrors: [UserError!]!
+}
+
+"""
+Input of scriptVersionPublish.
+"""
+input ScriptVersionPublishInput {
+  "The draft."
+  version: ID!
+  "Why, for people: at most 1,000 characters; left out: nothing."
+  comment: String
+}
+
+"""
+Answer of scriptVersionPublish.
+"""
+type ScriptVersionPublishPayload {
+  "The version, published; null where refused."
+  version: ScriptVersion
+  "The decision; null where refused."
+  approval: Approval
+  """
+  Why it was refused: NOT_FOUND; BAD_STATE (it is published, or was rejected, or a newer version is published: save it again as a new version); DENIED (the
+  organization's versions need approval, and the key wrote it: nobody approves his own); NAME_TAKEN (a script of the name was
+  published meanwhile); INVALID. Empty on success.
+  """
+  userErrors: [UserError!]!
+}
+
+"""
+Input of scriptVersionReject.
+"""
+input ScriptVersionRejectInput {
+  "The draft."
+  version: ID!
+  "Why, for people: at most 1,000 characters; left out: nothing."
+  comment: String
+}
+
+"""
+Answer of scriptVersionReject.
+"""
+type ScriptVersionRejectPayload {
+  "The version; null where refused."
+  version: ScriptVersion
+  "The decision; null where refused."
+  approval: Approval
+  "Why it was refused: NOT_FOUND, BAD_STATE (it is published, or was rejected), INVALID. Empty on success."
+  userErrors: [UserError!]!
 }
 `, BuiltIn: false},
 }
@@ -5444,6 +6433,24 @@ func (ec *executionContext) childFields_ApiKey(ctx context.Context, field graphq
 		return ec.fieldContext_ApiKey_revokedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ApiKey", field.Name)
+}
+
+func (ec *executionContext) childFields_Approval(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Approval_id(ctx, field)
+	case "subject":
+		return ec.fieldContext_Approval_subject(ctx, field)
+	case "decision":
+		return ec.fieldContext_Approval_decision(ctx, field)
+	case "comment":
+		return ec.fieldContext_Approval_comment(ctx, field)
+	case "by":
+		return ec.fieldContext_Approval_by(ctx, field)
+	case "at":
+		return ec.fieldContext_Approval_at(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Approval", field.Name)
 }
 
 func (ec *executionContext) childFields_Artifact(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5744,6 +6751,8 @@ func (ec *executionContext) childFields_Organization(ctx context.Context, field 
 		return ec.fieldContext_Organization_name(ctx, field)
 	case "parent":
 		return ec.fieldContext_Organization_parent(ctx, field)
+	case "versionsNeedApproval":
+		return ec.fieldContext_Organization_versionsNeedApproval(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Organization_createdAt(ctx, field)
 	}
@@ -5762,6 +6771,16 @@ func (ec *executionContext) childFields_OrganizationCreatePayload(ctx context.Co
 		return ec.fieldContext_OrganizationCreatePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type OrganizationCreatePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_OrganizationUpdatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "organization":
+		return ec.fieldContext_OrganizationUpdatePayload_organization(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_OrganizationUpdatePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrganizationUpdatePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5886,12 +6905,18 @@ func (ec *executionContext) childFields_Script(ctx context.Context, field graphq
 		return ec.fieldContext_Script_parameters(ctx, field)
 	case "displayPath":
 		return ec.fieldContext_Script_displayPath(ctx, field)
+	case "labels":
+		return ec.fieldContext_Script_labels(ctx, field)
+	case "metadata":
+		return ec.fieldContext_Script_metadata(ctx, field)
 	case "latestVersion":
 		return ec.fieldContext_Script_latestVersion(ctx, field)
 	case "version":
 		return ec.fieldContext_Script_version(ctx, field)
 	case "versions":
 		return ec.fieldContext_Script_versions(ctx, field)
+	case "usedBy":
+		return ec.fieldContext_Script_usedBy(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Script_createdAt(ctx, field)
 	case "updatedAt":
@@ -5962,6 +6987,28 @@ func (ec *executionContext) childFields_ScriptConnection(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type ScriptConnection", field.Name)
 }
 
+func (ec *executionContext) childFields_ScriptCreatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "script":
+		return ec.fieldContext_ScriptCreatePayload_script(ctx, field)
+	case "version":
+		return ec.fieldContext_ScriptCreatePayload_version(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ScriptCreatePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScriptCreatePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ScriptDeletePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedId":
+		return ec.fieldContext_ScriptDeletePayload_deletedId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ScriptDeletePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScriptDeletePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ScriptEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "node":
@@ -5970,6 +7017,40 @@ func (ec *executionContext) childFields_ScriptEdge(ctx context.Context, field gr
 		return ec.fieldContext_ScriptEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ScriptEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ScriptFile(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "path":
+		return ec.fieldContext_ScriptFile_path(ctx, field)
+	case "size":
+		return ec.fieldContext_ScriptFile_size(ctx, field)
+	case "sha256":
+		return ec.fieldContext_ScriptFile_sha256(ctx, field)
+	case "text":
+		return ec.fieldContext_ScriptFile_text(ctx, field)
+	case "url":
+		return ec.fieldContext_ScriptFile_url(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScriptFile", field.Name)
+}
+
+func (ec *executionContext) childFields_ScriptPackage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "ecosystem":
+		return ec.fieldContext_ScriptPackage_ecosystem(ctx, field)
+	case "name":
+		return ec.fieldContext_ScriptPackage_name(ctx, field)
+	case "version":
+		return ec.fieldContext_ScriptPackage_version(ctx, field)
+	case "approval":
+		return ec.fieldContext_ScriptPackage_approval(ctx, field)
+	case "sha256":
+		return ec.fieldContext_ScriptPackage_sha256(ctx, field)
+	case "revoked":
+		return ec.fieldContext_ScriptPackage_revoked(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScriptPackage", field.Name)
 }
 
 func (ec *executionContext) childFields_ScriptVersion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5992,14 +7073,24 @@ func (ec *executionContext) childFields_ScriptVersion(ctx context.Context, field
 		return ec.fieldContext_ScriptVersion_source(ctx, field)
 	case "sourceHash":
 		return ec.fieldContext_ScriptVersion_sourceHash(ctx, field)
+	case "files":
+		return ec.fieldContext_ScriptVersion_files(ctx, field)
+	case "file":
+		return ec.fieldContext_ScriptVersion_file(ctx, field)
+	case "packages":
+		return ec.fieldContext_ScriptVersion_packages(ctx, field)
 	case "diff":
 		return ec.fieldContext_ScriptVersion_diff(ctx, field)
 	case "timeoutSeconds":
 		return ec.fieldContext_ScriptVersion_timeoutSeconds(ctx, field)
 	case "freshInterpreter":
 		return ec.fieldContext_ScriptVersion_freshInterpreter(ctx, field)
+	case "background":
+		return ec.fieldContext_ScriptVersion_background(ctx, field)
 	case "author":
 		return ec.fieldContext_ScriptVersion_author(ctx, field)
+	case "approvals":
+		return ec.fieldContext_ScriptVersion_approvals(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ScriptVersion_createdAt(ctx, field)
 	case "publishedAt":
@@ -6022,6 +7113,20 @@ func (ec *executionContext) childFields_ScriptVersionConnection(ctx context.Cont
 	return nil, fmt.Errorf("no field named %q was found under type ScriptVersionConnection", field.Name)
 }
 
+func (ec *executionContext) childFields_ScriptVersionCreatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "script":
+		return ec.fieldContext_ScriptVersionCreatePayload_script(ctx, field)
+	case "version":
+		return ec.fieldContext_ScriptVersionCreatePayload_version(ctx, field)
+	case "created":
+		return ec.fieldContext_ScriptVersionCreatePayload_created(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ScriptVersionCreatePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScriptVersionCreatePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ScriptVersionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "node":
@@ -6030,6 +7135,30 @@ func (ec *executionContext) childFields_ScriptVersionEdge(ctx context.Context, f
 		return ec.fieldContext_ScriptVersionEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ScriptVersionEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ScriptVersionPublishPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "version":
+		return ec.fieldContext_ScriptVersionPublishPayload_version(ctx, field)
+	case "approval":
+		return ec.fieldContext_ScriptVersionPublishPayload_approval(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ScriptVersionPublishPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScriptVersionPublishPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ScriptVersionRejectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "version":
+		return ec.fieldContext_ScriptVersionRejectPayload_version(ctx, field)
+	case "approval":
+		return ec.fieldContext_ScriptVersionRejectPayload_approval(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ScriptVersionRejectPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScriptVersionRejectPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Snapshot(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

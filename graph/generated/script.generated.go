@@ -26,9 +26,12 @@ import (
 type ScriptResolver interface {
 	Owner(ctx context.Context, obj *script.Script) (script.Owner, error)
 
+	Labels(ctx context.Context, obj *script.Script) ([]*script.Label, error)
+
 	LatestVersion(ctx context.Context, obj *script.Script) (*script.Version, error)
 	Version(ctx context.Context, obj *script.Script, number int) (*script.Version, error)
 	Versions(ctx context.Context, obj *script.Script, first *int, after *string, last *int, before *string) (*page.Connection[*script.Version], error)
+	UsedBy(ctx context.Context, obj *script.Script) ([]*agent.Agent, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -733,6 +736,61 @@ func (ec *executionContext) fieldContext_Script_displayPath(_ context.Context, f
 	return graphql.NewScalarFieldContext("Script", field, true, false, "String")
 }
 
+func (ec *executionContext) _Script_labels(ctx context.Context, field graphql.CollectedField, obj *script.Script) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Script_labels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Script().Labels(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*script.Label) graphql.Marshaler {
+			return ec.marshalNLabel2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLabelᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Script_labels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Script",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Label(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Script_metadata(ctx context.Context, field graphql.CollectedField, obj *script.Script) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Script_metadata(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Metadata(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalNJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Script_metadata(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Script", field, true, false, "JSON")
+}
+
 func (ec *executionContext) _Script_latestVersion(ctx context.Context, field graphql.CollectedField, obj *script.Script) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -849,6 +907,38 @@ func (ec *executionContext) fieldContext_Script_versions(ctx context.Context, fi
 	if fc.Args, err = ec.field_Script_versions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Script_usedBy(ctx context.Context, field graphql.CollectedField, obj *script.Script) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Script_usedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Script().UsedBy(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*agent.Agent) graphql.Marshaler {
+			return ec.marshalNAgent2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋagentᚐAgentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Script_usedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Script",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Agent(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -1016,6 +1106,157 @@ func (ec *executionContext) _ScriptConnection_totalCount(ctx context.Context, fi
 }
 func (ec *executionContext) fieldContext_ScriptConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ScriptConnection", field, true, false, "Int")
+}
+
+func (ec *executionContext) _ScriptCreatePayload_script(ctx context.Context, field graphql.CollectedField, obj *script.CreatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptCreatePayload_script(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Script, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Script) graphql.Marshaler {
+			return ec.marshalOScript2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScript(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptCreatePayload_script(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptCreatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Script(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptCreatePayload_version(ctx context.Context, field graphql.CollectedField, obj *script.CreatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptCreatePayload_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Version) graphql.Marshaler {
+			return ec.marshalOScriptVersion2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersion(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptCreatePayload_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptCreatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptVersion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptCreatePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *script.CreatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptCreatePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptCreatePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptCreatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptDeletePayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *script.PackageDeletePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptDeletePayload_deletedId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptDeletePayload_deletedId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptDeletePayload", field, false, false, "ID")
+}
+
+func (ec *executionContext) _ScriptDeletePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *script.PackageDeletePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptDeletePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptDeletePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptDeletePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ScriptEdge_node(ctx context.Context, field graphql.CollectedField, obj *page.Edge[*script.Script]) (ret graphql.Marshaler) {
@@ -1315,6 +1556,55 @@ func UnmarshalAgentScriptSaveInput(ctx context.Context, raw any) (script.SaveInp
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputLabelInput(ctx context.Context, obj any) (script.Label, error) {
+	var it script.Label
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "value"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "value":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("value"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Value = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalLabelInput unmarshals raw into the LabelInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalLabelInput(ctx context.Context, raw any) (script.Label, error) {
+	var out script.Label
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "LabelInput", raw, &out)
+	return out, err
+}
+
 func (ec *executionContext) unmarshalInputRecipeApplyInput(ctx context.Context, obj any) (script.RecipeInput, error) {
 	var it script.RecipeInput
 	if obj == nil {
@@ -1438,6 +1728,279 @@ func (ec *executionContext) unmarshalInputRecipeScriptInput(ctx context.Context,
 func UnmarshalRecipeScriptInput(ctx context.Context, raw any) (script.Content, error) {
 	var out script.Content
 	err := graphql.UnmarshalNamedInputFromContext(ctx, "RecipeScriptInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputScriptCreateInput(ctx context.Context, obj any) (script.CreateInput, error) {
+	var it script.CreateInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "entrypoint", "parameters", "files", "packages", "timeoutSeconds", "background", "freshInterpreter", "labels", "metadata", "draft", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "entrypoint":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("entrypoint"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Entrypoint = data
+		case "parameters":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parameters"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Parameters = data
+		case "files":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("files"))
+			data, err := ec.unmarshalNScriptFileInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐFileInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Files = data
+		case "packages":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("packages"))
+			data, err := ec.unmarshalOScriptPackageInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLibraryInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Packages = data
+		case "timeoutSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeoutSeconds"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TimeoutSeconds = data
+		case "background":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("background"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Background = data
+		case "freshInterpreter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("freshInterpreter"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FreshInterpreter = data
+		case "labels":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("labels"))
+			data, err := ec.unmarshalOLabelInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLabelᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Labels = data
+		case "metadata":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Metadata = data
+		case "draft":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("draft"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Draft = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalScriptCreateInput unmarshals raw into the ScriptCreateInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalScriptCreateInput(ctx context.Context, raw any) (script.CreateInput, error) {
+	var out script.CreateInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ScriptCreateInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputScriptDeleteInput(ctx context.Context, obj any) (script.PackageDeleteInput, error) {
+	var it script.PackageDeleteInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"script"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "script":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("script"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Script = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalScriptDeleteInput unmarshals raw into the ScriptDeleteInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalScriptDeleteInput(ctx context.Context, raw any) (script.PackageDeleteInput, error) {
+	var out script.PackageDeleteInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ScriptDeleteInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputScriptFileInput(ctx context.Context, obj any) (script.FileInput, error) {
+	var it script.FileInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"path", "content", "fileId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
+		case "content":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("content"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Content = data
+		case "fileId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fileId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FileID = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalScriptFileInput unmarshals raw into the ScriptFileInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalScriptFileInput(ctx context.Context, raw any) (script.FileInput, error) {
+	var out script.FileInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ScriptFileInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputScriptFilter(ctx context.Context, obj any) (script.Filter, error) {
+	var it script.Filter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"nameContains", "labels"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "nameContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContains = data
+		case "labels":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("labels"))
+			data, err := ec.unmarshalOLabelInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLabelᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Labels = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalScriptFilter unmarshals raw into the ScriptFilter input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalScriptFilter(ctx context.Context, raw any) (script.Filter, error) {
+	var out script.Filter
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ScriptFilter", raw, &out)
 	return out, err
 }
 
@@ -1776,6 +2339,17 @@ func (ec *executionContext) _Script(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "labels":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Script_labels(ctx, field, obj)
+				})
+		case "metadata":
+			out.Values[i] = ec._Script_metadata(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "latestVersion":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
 				true, true,
@@ -1793,6 +2367,12 @@ func (ec *executionContext) _Script(ctx context.Context, sel ast.SelectionSet, o
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Script_versions(ctx, field, obj)
+				})
+		case "usedBy":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Script_usedBy(ctx, field, obj)
 				})
 		case "createdAt":
 			out.Values[i] = ec._Script_createdAt(ctx, field, obj)
@@ -1853,6 +2433,87 @@ func (ec *executionContext) _ScriptConnection(ctx context.Context, sel ast.Selec
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._ScriptConnection_totalCount(ctx, field, obj)
 				})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var scriptCreatePayloadImplementors = []string{"ScriptCreatePayload"}
+
+func (ec *executionContext) _ScriptCreatePayload(ctx context.Context, sel ast.SelectionSet, obj *script.CreatePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scriptCreatePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScriptCreatePayload")
+		case "script":
+			out.Values[i] = ec._ScriptCreatePayload_script(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "version":
+			out.Values[i] = ec._ScriptCreatePayload_version(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ScriptCreatePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var scriptDeletePayloadImplementors = []string{"ScriptDeletePayload"}
+
+func (ec *executionContext) _ScriptDeletePayload(ctx context.Context, sel ast.SelectionSet, obj *script.PackageDeletePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scriptDeletePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScriptDeletePayload")
+		case "deletedId":
+			out.Values[i] = ec._ScriptDeletePayload_deletedId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ScriptDeletePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -1988,6 +2649,11 @@ func (ec *executionContext) marshalNLabel2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋ
 	return ec._Label(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNLabelInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLabel(ctx context.Context, v any) (*script.Label, error) {
+	res, err := ec.unmarshalInputLabelInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRecipeApplyInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐRecipeInput(ctx context.Context, v any) (script.RecipeInput, error) {
 	res, err := ec.unmarshalInputRecipeApplyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -2052,6 +2718,32 @@ func (ec *executionContext) marshalNScriptConnection2ᚖgithubᚗcomᚋscriptori
 	return ec._ScriptConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNScriptCreateInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐCreateInput(ctx context.Context, v any) (script.CreateInput, error) {
+	res, err := ec.unmarshalInputScriptCreateInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScriptCreatePayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐCreatePayload(ctx context.Context, sel ast.SelectionSet, v *script.CreatePayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ScriptCreatePayload!")
+		return graphql.Null
+	}
+	return ec._ScriptCreatePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNScriptDeleteInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐPackageDeleteInput(ctx context.Context, v any) (script.PackageDeleteInput, error) {
+	res, err := ec.unmarshalInputScriptDeleteInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScriptDeletePayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐPackageDeletePayload(ctx context.Context, sel ast.SelectionSet, v *script.PackageDeletePayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ScriptDeletePayload!")
+		return graphql.Null
+	}
+	return ec._ScriptDeletePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNScriptEdge2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋpageᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*page.Edge[*script.Script]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -2076,12 +2768,63 @@ func (ec *executionContext) marshalNScriptEdge2ᚖgithubᚗcomᚋscriptoriumᚑd
 	return ec._ScriptEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNScriptFileInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐFileInputᚄ(ctx context.Context, v any) ([]*script.FileInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*script.FileInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNScriptFileInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐFileInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNScriptFileInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐFileInput(ctx context.Context, v any) (*script.FileInput, error) {
+	res, err := ec.unmarshalInputScriptFileInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNScriptOrder2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOrder(ctx context.Context, v any) (script.Order, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := script.Order(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScriptOrder2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOrder(ctx context.Context, sel ast.SelectionSet, v script.Order) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		graphql.AddInvalidNullFromMarshaler(ctx, "ScriptOrder!")
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNScriptOwner2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOwner(ctx context.Context, sel ast.SelectionSet, v script.Owner) graphql.Marshaler {
 	if v == nil {
 		graphql.AddInvalidNullError(ctx, "ScriptOwner!")
 		return graphql.Null
 	}
 	return ec._ScriptOwner(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOLabelInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLabelᚄ(ctx context.Context, v any) ([]*script.Label, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*script.Label, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNLabelInput2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLabel(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) marshalOScript2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScriptᚄ(ctx context.Context, sel ast.SelectionSet, v []*script.Script) graphql.Marshaler {
@@ -2108,6 +2851,14 @@ func (ec *executionContext) marshalOScript2ᚖgithubᚗcomᚋscriptoriumᚑdev�
 		return graphql.Null
 	}
 	return ec._Script(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOScriptFilter2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐFilter(ctx context.Context, v any) (*script.Filter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputScriptFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOTakesEffect2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐTakesEffect(ctx context.Context, v any) (*script.TakesEffect, error) {

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/scriptorium-dev/scriptorium/internal/approval"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
+	"github.com/scriptorium-dev/scriptorium/internal/fault"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
@@ -27,12 +29,23 @@ type RunStepResolver interface {
 	Run(ctx context.Context, obj *call.Step) (*run.Run, error)
 	Call(ctx context.Context, obj *call.Step) (*call.Call, error)
 }
+type ScriptFileResolver interface {
+	Size(ctx context.Context, obj *script.VersionFile) (int, error)
+
+	Text(ctx context.Context, obj *script.VersionFile) (*string, error)
+}
 type ScriptVersionResolver interface {
 	Script(ctx context.Context, obj *script.Version) (*script.Script, error)
+
+	Source(ctx context.Context, obj *script.Version) (*string, error)
+
+	Files(ctx context.Context, obj *script.Version) ([]*script.VersionFile, error)
+	File(ctx context.Context, obj *script.Version, path string) (*script.VersionFile, error)
 
 	Diff(ctx context.Context, obj *script.Version, from *int) (*string, error)
 
 	Author(ctx context.Context, obj *script.Version) (call.Author, error)
+	Approvals(ctx context.Context, obj *script.Version) ([]*approval.Approval, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -50,6 +63,20 @@ func (ec *executionContext) field_ScriptVersion_diff_args(ctx context.Context, r
 		return nil, err
 	}
 	args["from"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_ScriptVersion_file_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "path",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["path"] = arg0
 	return args, nil
 }
 
@@ -119,6 +146,121 @@ func (ec *executionContext) fieldContext_RunStep_call(_ context.Context, field g
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ScriptFile_path(ctx context.Context, field graphql.CollectedField, obj *script.VersionFile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptFile_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptFile_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptFile", field, false, false, "String")
+}
+
+func (ec *executionContext) _ScriptFile_size(ctx context.Context, field graphql.CollectedField, obj *script.VersionFile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptFile_size(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ScriptFile().Size(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptFile_size(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptFile", field, true, true, "Int")
+}
+
+func (ec *executionContext) _ScriptFile_sha256(ctx context.Context, field graphql.CollectedField, obj *script.VersionFile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptFile_sha256(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SHA256, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptFile_sha256(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptFile", field, false, false, "String")
+}
+
+func (ec *executionContext) _ScriptFile_text(ctx context.Context, field graphql.CollectedField, obj *script.VersionFile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptFile_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ScriptFile().Text(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptFile_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptFile", field, true, true, "String")
+}
+
+func (ec *executionContext) _ScriptFile_url(ctx context.Context, field graphql.CollectedField, obj *script.VersionFile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptFile_url(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.URL(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptFile_url(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptFile", field, true, false, "String")
 }
 
 func (ec *executionContext) _ScriptVersion_id(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
@@ -300,18 +442,18 @@ func (ec *executionContext) _ScriptVersion_source(ctx context.Context, field gra
 			return ec.fieldContext_ScriptVersion_source(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Source, nil
+			return ec.Resolvers.ScriptVersion().Source(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalOString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
 func (ec *executionContext) fieldContext_ScriptVersion_source(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "String")
+	return graphql.NewScalarFieldContext("ScriptVersion", field, true, true, "String")
 }
 
 func (ec *executionContext) _ScriptVersion_sourceHash(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
@@ -335,6 +477,114 @@ func (ec *executionContext) _ScriptVersion_sourceHash(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_ScriptVersion_sourceHash(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "String")
+}
+
+func (ec *executionContext) _ScriptVersion_files(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersion_files(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ScriptVersion().Files(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*script.VersionFile) graphql.Marshaler {
+			return ec.marshalNScriptFile2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionFileᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersion_files(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersion",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptFile(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersion_file(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersion_file(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.ScriptVersion().File(ctx, obj, fc.Args["path"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.VersionFile) graphql.Marshaler {
+			return ec.marshalOScriptFile2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionFile(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersion_file(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersion",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptFile(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ScriptVersion_file_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersion_packages(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersion_packages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Packages(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*script.Library) graphql.Marshaler {
+			return ec.marshalNScriptPackage2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLibraryᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersion_packages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersion",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptPackage(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ScriptVersion_diff(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
@@ -427,6 +677,29 @@ func (ec *executionContext) fieldContext_ScriptVersion_freshInterpreter(_ contex
 	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "Boolean")
 }
 
+func (ec *executionContext) _ScriptVersion_background(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersion_background(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Background, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersion_background(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptVersion", field, false, false, "Boolean")
+}
+
 func (ec *executionContext) _ScriptVersion_author(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -448,6 +721,38 @@ func (ec *executionContext) _ScriptVersion_author(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_ScriptVersion_author(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ScriptVersion", field, true, true, "Author")
+}
+
+func (ec *executionContext) _ScriptVersion_approvals(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersion_approvals(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ScriptVersion().Approvals(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*approval.Approval) graphql.Marshaler {
+			return ec.marshalNApproval2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋapprovalᚐApprovalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersion_approvals(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersion",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Approval(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ScriptVersion_createdAt(ctx context.Context, field graphql.CollectedField, obj *script.Version) (ret graphql.Marshaler) {
@@ -615,6 +920,125 @@ func (ec *executionContext) fieldContext_ScriptVersionConnection_totalCount(_ co
 	return graphql.NewScalarFieldContext("ScriptVersionConnection", field, true, false, "Int")
 }
 
+func (ec *executionContext) _ScriptVersionCreatePayload_script(ctx context.Context, field graphql.CollectedField, obj *script.VersionCreatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionCreatePayload_script(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Script, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Script) graphql.Marshaler {
+			return ec.marshalOScript2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐScript(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionCreatePayload_script(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionCreatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Script(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersionCreatePayload_version(ctx context.Context, field graphql.CollectedField, obj *script.VersionCreatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionCreatePayload_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Version) graphql.Marshaler {
+			return ec.marshalOScriptVersion2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersion(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionCreatePayload_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionCreatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptVersion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersionCreatePayload_created(ctx context.Context, field graphql.CollectedField, obj *script.VersionCreatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionCreatePayload_created(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Created, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionCreatePayload_created(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScriptVersionCreatePayload", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _ScriptVersionCreatePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *script.VersionCreatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionCreatePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionCreatePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionCreatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ScriptVersionEdge_node(ctx context.Context, field graphql.CollectedField, obj *page.Edge[*script.Version]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -670,9 +1094,432 @@ func (ec *executionContext) fieldContext_ScriptVersionEdge_cursor(_ context.Cont
 	return graphql.NewScalarFieldContext("ScriptVersionEdge", field, false, false, "Cursor")
 }
 
+func (ec *executionContext) _ScriptVersionPublishPayload_version(ctx context.Context, field graphql.CollectedField, obj *approval.PublishPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionPublishPayload_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Version) graphql.Marshaler {
+			return ec.marshalOScriptVersion2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersion(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionPublishPayload_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionPublishPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptVersion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersionPublishPayload_approval(ctx context.Context, field graphql.CollectedField, obj *approval.PublishPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionPublishPayload_approval(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Approval, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *approval.Approval) graphql.Marshaler {
+			return ec.marshalOApproval2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋapprovalᚐApproval(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionPublishPayload_approval(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionPublishPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Approval(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersionPublishPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *approval.PublishPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionPublishPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionPublishPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionPublishPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersionRejectPayload_version(ctx context.Context, field graphql.CollectedField, obj *approval.RejectPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionRejectPayload_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *script.Version) graphql.Marshaler {
+			return ec.marshalOScriptVersion2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersion(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionRejectPayload_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionRejectPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScriptVersion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersionRejectPayload_approval(ctx context.Context, field graphql.CollectedField, obj *approval.RejectPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionRejectPayload_approval(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Approval, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *approval.Approval) graphql.Marshaler {
+			return ec.marshalOApproval2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋapprovalᚐApproval(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionRejectPayload_approval(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionRejectPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Approval(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScriptVersionRejectPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *approval.RejectPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScriptVersionRejectPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScriptVersionRejectPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScriptVersionRejectPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputScriptVersionCreateInput(ctx context.Context, obj any) (script.VersionCreateInput, error) {
+	var it script.VersionCreateInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"script", "description", "entrypoint", "parameters", "files", "packages", "timeoutSeconds", "background", "freshInterpreter", "labels", "metadata", "draft", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "script":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("script"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Script = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "entrypoint":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("entrypoint"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Entrypoint = data
+		case "parameters":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parameters"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Parameters = data
+		case "files":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("files"))
+			data, err := ec.unmarshalNScriptFileInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐFileInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Files = data
+		case "packages":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("packages"))
+			data, err := ec.unmarshalOScriptPackageInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLibraryInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Packages = data
+		case "timeoutSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeoutSeconds"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TimeoutSeconds = data
+		case "background":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("background"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Background = data
+		case "freshInterpreter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("freshInterpreter"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FreshInterpreter = data
+		case "labels":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("labels"))
+			data, err := ec.unmarshalOLabelInput2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐLabelᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Labels = data
+		case "metadata":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Metadata = data
+		case "draft":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("draft"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Draft = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalScriptVersionCreateInput unmarshals raw into the ScriptVersionCreateInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalScriptVersionCreateInput(ctx context.Context, raw any) (script.VersionCreateInput, error) {
+	var out script.VersionCreateInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ScriptVersionCreateInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputScriptVersionPublishInput(ctx context.Context, obj any) (approval.PublishInput, error) {
+	var it approval.PublishInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"version", "comment"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "version":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("version"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Version = data
+		case "comment":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("comment"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Comment = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalScriptVersionPublishInput unmarshals raw into the ScriptVersionPublishInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalScriptVersionPublishInput(ctx context.Context, raw any) (approval.PublishInput, error) {
+	var out approval.PublishInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ScriptVersionPublishInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputScriptVersionRejectInput(ctx context.Context, obj any) (approval.RejectInput, error) {
+	var it approval.RejectInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"version", "comment"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "version":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("version"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Version = data
+		case "comment":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("comment"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Comment = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalScriptVersionRejectInput unmarshals raw into the ScriptVersionRejectInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalScriptVersionRejectInput(ctx context.Context, raw any) (approval.RejectInput, error) {
+	var out approval.RejectInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ScriptVersionRejectInput", raw, &out)
+	return out, err
+}
 
 // endregion **************************** input.gotpl *****************************
 
@@ -749,7 +1596,62 @@ func (ec *executionContext) _RunStep(ctx context.Context, sel ast.SelectionSet, 
 	return out
 }
 
-var scriptVersionImplementors = []string{"ScriptVersion", "Node"}
+var scriptFileImplementors = []string{"ScriptFile"}
+
+func (ec *executionContext) _ScriptFile(ctx context.Context, sel ast.SelectionSet, obj *script.VersionFile) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scriptFileImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScriptFile")
+		case "path":
+			out.Values[i] = ec._ScriptFile_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "size":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ScriptFile_size(ctx, field, obj)
+				})
+		case "sha256":
+			out.Values[i] = ec._ScriptFile_sha256(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "text":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ScriptFile_text(ctx, field, obj)
+				})
+		case "url":
+			out.Values[i] = ec._ScriptFile_url(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var scriptVersionImplementors = []string{"ScriptVersion", "ApprovalSubject", "Node"}
 
 func (ec *executionContext) _ScriptVersion(ctx context.Context, sel ast.SelectionSet, obj *script.Version) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, scriptVersionImplementors)
@@ -797,12 +1699,30 @@ func (ec *executionContext) _ScriptVersion(ctx context.Context, sel ast.Selectio
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "source":
-			out.Values[i] = ec._ScriptVersion_source(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ScriptVersion_source(ctx, field, obj)
+				})
 		case "sourceHash":
 			out.Values[i] = ec._ScriptVersion_sourceHash(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "files":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ScriptVersion_files(ctx, field, obj)
+				})
+		case "file":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ScriptVersion_file(ctx, field, obj)
+				})
+		case "packages":
+			out.Values[i] = ec._ScriptVersion_packages(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -822,11 +1742,22 @@ func (ec *executionContext) _ScriptVersion(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "background":
+			out.Values[i] = ec._ScriptVersion_background(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "author":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._ScriptVersion_author(ctx, field, obj)
+				})
+		case "approvals":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ScriptVersion_approvals(ctx, field, obj)
 				})
 		case "createdAt":
 			out.Values[i] = ec._ScriptVersion_createdAt(ctx, field, obj)
@@ -904,6 +1835,54 @@ func (ec *executionContext) _ScriptVersionConnection(ctx context.Context, sel as
 	return out
 }
 
+var scriptVersionCreatePayloadImplementors = []string{"ScriptVersionCreatePayload"}
+
+func (ec *executionContext) _ScriptVersionCreatePayload(ctx context.Context, sel ast.SelectionSet, obj *script.VersionCreatePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scriptVersionCreatePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScriptVersionCreatePayload")
+		case "script":
+			out.Values[i] = ec._ScriptVersionCreatePayload_script(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "version":
+			out.Values[i] = ec._ScriptVersionCreatePayload_version(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "created":
+			out.Values[i] = ec._ScriptVersionCreatePayload_created(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ScriptVersionCreatePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var scriptVersionEdgeImplementors = []string{"ScriptVersionEdge"}
 
 func (ec *executionContext) _ScriptVersionEdge(ctx context.Context, sel ast.SelectionSet, obj *page.Edge[*script.Version]) graphql.Marshaler {
@@ -942,6 +1921,92 @@ func (ec *executionContext) _ScriptVersionEdge(ctx context.Context, sel ast.Sele
 	return out
 }
 
+var scriptVersionPublishPayloadImplementors = []string{"ScriptVersionPublishPayload"}
+
+func (ec *executionContext) _ScriptVersionPublishPayload(ctx context.Context, sel ast.SelectionSet, obj *approval.PublishPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scriptVersionPublishPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScriptVersionPublishPayload")
+		case "version":
+			out.Values[i] = ec._ScriptVersionPublishPayload_version(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "approval":
+			out.Values[i] = ec._ScriptVersionPublishPayload_approval(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ScriptVersionPublishPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var scriptVersionRejectPayloadImplementors = []string{"ScriptVersionRejectPayload"}
+
+func (ec *executionContext) _ScriptVersionRejectPayload(ctx context.Context, sel ast.SelectionSet, obj *approval.RejectPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scriptVersionRejectPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScriptVersionRejectPayload")
+		case "version":
+			out.Values[i] = ec._ScriptVersionRejectPayload_version(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "approval":
+			out.Values[i] = ec._ScriptVersionRejectPayload_approval(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ScriptVersionRejectPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
@@ -952,6 +2017,30 @@ func (ec *executionContext) marshalNAuthor2githubᚗcomᚋscriptoriumᚑdevᚋsc
 		return graphql.Null
 	}
 	return ec._Author(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNScriptFile2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionFileᚄ(ctx context.Context, sel ast.SelectionSet, v []*script.VersionFile) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNScriptFile2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionFile(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNScriptFile2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionFile(ctx context.Context, sel ast.SelectionSet, v *script.VersionFile) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ScriptFile!")
+		return graphql.Null
+	}
+	return ec._ScriptFile(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNScriptVersion2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionᚄ(ctx context.Context, sel ast.SelectionSet, v []*script.Version) graphql.Marshaler {
@@ -986,6 +2075,19 @@ func (ec *executionContext) marshalNScriptVersionConnection2ᚖgithubᚗcomᚋsc
 	return ec._ScriptVersionConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNScriptVersionCreateInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionCreateInput(ctx context.Context, v any) (script.VersionCreateInput, error) {
+	res, err := ec.unmarshalInputScriptVersionCreateInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScriptVersionCreatePayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionCreatePayload(ctx context.Context, sel ast.SelectionSet, v *script.VersionCreatePayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ScriptVersionCreatePayload!")
+		return graphql.Null
+	}
+	return ec._ScriptVersionCreatePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNScriptVersionEdge2ᚕᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋpageᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*page.Edge[*script.Version]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -1010,6 +2112,32 @@ func (ec *executionContext) marshalNScriptVersionEdge2ᚖgithubᚗcomᚋscriptor
 	return ec._ScriptVersionEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNScriptVersionPublishInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋapprovalᚐPublishInput(ctx context.Context, v any) (approval.PublishInput, error) {
+	res, err := ec.unmarshalInputScriptVersionPublishInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScriptVersionPublishPayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋapprovalᚐPublishPayload(ctx context.Context, sel ast.SelectionSet, v *approval.PublishPayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ScriptVersionPublishPayload!")
+		return graphql.Null
+	}
+	return ec._ScriptVersionPublishPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNScriptVersionRejectInput2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋapprovalᚐRejectInput(ctx context.Context, v any) (approval.RejectInput, error) {
+	res, err := ec.unmarshalInputScriptVersionRejectInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScriptVersionRejectPayload2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋapprovalᚐRejectPayload(ctx context.Context, sel ast.SelectionSet, v *approval.RejectPayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ScriptVersionRejectPayload!")
+		return graphql.Null
+	}
+	return ec._ScriptVersionRejectPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNVersionStatus2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionStatus(ctx context.Context, v any) (script.VersionStatus, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := script.VersionStatus(tmp)
@@ -1023,6 +2151,13 @@ func (ec *executionContext) marshalNVersionStatus2githubᚗcomᚋscriptoriumᚑd
 		graphql.AddInvalidNullFromMarshaler(ctx, "VersionStatus!")
 	}
 	return res
+}
+
+func (ec *executionContext) marshalOScriptFile2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersionFile(ctx context.Context, sel ast.SelectionSet, v *script.VersionFile) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ScriptFile(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOScriptVersion2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐVersion(ctx context.Context, sel ast.SelectionSet, v *script.Version) graphql.Marshaler {

@@ -94,6 +94,7 @@ var layers = [][]string{
 	{"internal/agent"},
 	{"internal/secret"},
 	{"internal/script"},
+	{"internal/approval"},
 	{"internal/tool"},
 	{"internal/run"},
 	{"internal/call"},

@@ -22,7 +22,7 @@ const (
 	Unconfigured        ErrorCode = "NOT_CONFIGURED"
 	TooLarge            ErrorCode = "TOO_LARGE"
 	BadSchema           ErrorCode = "SCHEMA_INVALID"
-	PackageNotApproved  ErrorCode = "PACKAGE_NOT_APPROVED"
+	NotApproved         ErrorCode = "PACKAGE_NOT_APPROVED"
 	PackageUnfit        ErrorCode = "PACKAGE_UNFIT"
 	AlreadyApproved     ErrorCode = "ALREADY_APPROVED"
 	LinkedCopy          ErrorCode = "LINKED_COPY"
@@ -86,6 +86,13 @@ type SchemaInvalid struct {
 	Pointer string
 	// Keyword is the schema's keyword at fault, or "" where it is none.
 	Keyword string
+}
+
+// PackageNotApproved says that no list approves a library (S2-pkgs).
+type PackageNotApproved struct {
+	Detail
+	// Package is the library's name and version.
+	Package string
 }
 
 // NotConfigured says that the deployment does not offer what the input needs.

@@ -21,10 +21,10 @@ func viewerBySecret(ctx context.Context, q *database.Querier, sum []byte) (*View
 	var o organization.Organization
 	var capabilities, rules []byte
 	err := q.QueryRowContext(ctx, `SELECT k.id, k.name, k.prefix, k.capabilities, k.tool_rules, k.exec_timeout_seconds, k.operator, k.created_at, k.last_used_at,
-			o.id, o.name, o.parent_id, o.created_at
+			o.id, o.name, o.parent_id, o.created_at, o.versions_need_approval
 		FROM keys k JOIN organizations o ON o.id = k.organization_id WHERE k.secret_sha256 = $1 AND k.revoked_at IS NULL`, sum).
 		Scan(&k.ID, &k.Name, &k.Prefix, &capabilities, &rules, &k.ExecTimeoutSeconds, &k.Operator, &k.CreatedAt, &k.LastUsedAt,
-			&o.ID, &o.Name, &o.ParentID, &o.CreatedAt)
+			&o.ID, &o.Name, &o.ParentID, &o.CreatedAt, &o.VersionsNeedApproval)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -43,6 +43,15 @@ func (s *Service) Operator(ctx context.Context) error {
 	return v.RequireOperator()
 }
 
+// Manages implements organization.KeyMaker.
+func (s *Service) Manages(ctx context.Context, organizationID string) (bool, error) {
+	v, err := Permitted(ctx, Management)
+	if err != nil {
+		return false, err
+	}
+	return id.Is(id.Organization, organizationID) && v.Sees(organizationID), nil
+}
+
 // FirstKey implements organization.KeyMaker.
 func (s *Service) FirstKey(ctx context.Context, tx *database.Tx, organizationID string) (keyID, secret string, err error) {
 	k := &Key{OrganizationID: organizationID, Name: "first key", Capabilities: Capabilities()}

@@ -14,6 +14,8 @@ type Organization struct {
 	Name      string
 	ParentID  *string // the organization above it
 	CreatedAt time.Time
+	// VersionsNeedApproval: every new version of its scripts is a draft, whoever writes it (S2-draft).
+	VersionsNeedApproval bool
 }
 
 // CreateInput is what organizationCreate takes.
@@ -30,10 +32,25 @@ type CreatePayload struct {
 	UserErrors   []fault.UserError
 }
 
+// UpdateInput is what organizationUpdate takes; nil stays as it is.
+type UpdateInput struct {
+	Organization         string
+	Name                 *string
+	VersionsNeedApproval *bool
+}
+
+// UpdatePayload is what organizationUpdate answers.
+type UpdatePayload struct {
+	Organization *Organization
+	UserErrors   []fault.UserError
+}
+
 // KeyMaker is what this package needs of keys.
 type KeyMaker interface {
 	// Operator answers a DENIED Problem where who asks is not the operator.
 	Operator(ctx context.Context) error
+	// Manages says whether who asks may change the organization: its own, the operator any. Without MANAGEMENT it is a DENIED Problem.
+	Manages(ctx context.Context, organizationID string) (bool, error)
 	// FirstKey makes the key of a new organization, with every capability, in the transaction that makes the organization.
 	FirstKey(ctx context.Context, tx *database.Tx, organizationID string) (keyID, secret string, err error)
 }

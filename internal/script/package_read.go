@@ -11,12 +11,6 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 )
 
-// Label is a name and a value that the organization keeps with its script (SDL: Label, LabelInput).
-type Label struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
 // VersionFile is a file of a package's version (SDL: ScriptFile).
 type VersionFile struct {
 	VersionID string
@@ -101,6 +95,21 @@ func validNames(names []string) []string {
 func (s *Service) LatestByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Version, error) {
 	rows, err := versionsByIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Version, ids), true)
 	return keyed(rows, func(v *Version) string { return v.ID }), err
+}
+
+// KeptOfVersions is KeptByIDs for the scripts of versions that are seen already.
+func (s *Service) KeptOfVersions(ctx context.Context, organizationID string, ids []string) (map[string]*Script, error) {
+	rows, err := byIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Script, ids), true, true)
+	return keyed(rows, func(s *Script) string { return s.ID }), err
+}
+
+// PackageByName answers the organization's script of the name as the viewer sees it; nil where there is none.
+func (s *Service) PackageByName(ctx context.Context, organizationID, name string) (*Script, error) {
+	entries, err := packageEntries(ctx, s.db.SQL(), organizationID, validNames([]string{name}), false, seesDrafts(ctx))
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	return entries[0].Script, nil
 }
 
 // LabelsOf answers, by the script's id, the labels of each of the scripts, in their order, in one statement.

@@ -9,6 +9,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/change"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
 )
 
@@ -27,6 +28,7 @@ type Script struct {
 	UpdatedAt       time.Time
 	DeletedAt       *time.Time
 
+	latest   int             // the number of the latest version
 	metadata json.RawMessage // nil: {}
 }
 
@@ -181,6 +183,7 @@ type Service struct {
 	agents  *agent.Service
 	changes *change.Service
 	once    *idempotency.Service
+	files   *file.Service
 	now     func() time.Time
 
 	removal   Removal
@@ -189,8 +192,8 @@ type Service struct {
 }
 
 // NewService makes the service. Join gives it what stands above it.
-func NewService(db *database.DB, agents *agent.Service, changes *change.Service, once *idempotency.Service) *Service {
-	return &Service{db: db, agents: agents, changes: changes, once: once, now: database.Now}
+func NewService(db *database.DB, agents *agent.Service, changes *change.Service, once *idempotency.Service, files *file.Service) *Service {
+	return &Service{db: db, agents: agents, changes: changes, once: once, files: files, now: database.Now}
 }
 
 // Join gives the service what stands above it; call it once, before use.

@@ -18,7 +18,7 @@ import (
 // Scripts are read together with the description and parameters of their latest version.
 const (
 	scriptColumns = `s.id, s.organization_id, s.agent_id, s.name, s.latest_version_id, s.latest_number, s.published, s.metadata, s.created_at,
-		s.updated_at, s.deleted_at, v.description, v.parameters`
+		s.updated_at, s.deleted_at, v.number, v.description, v.parameters`
 	scriptTables = "scripts s JOIN versions v ON v.id = s.latest_version_id AND v.organization_id = s.organization_id"
 	live         = "s.organization_id = $1 AND s.deleted_at IS NULL"
 	published    = " AND s.published" // some version is: not of drafts alone
@@ -162,7 +162,7 @@ func readScripts(ctx context.Context, q *database.Querier, statement string, arg
 func (s *Script) columns() []any {
 	return []any{
 		&s.ID, &s.OrganizationID, nullable{&s.AgentID}, &s.Name, &s.LatestVersionID, &s.LatestNumber, &s.Published, (*[]byte)(&s.metadata),
-		&s.CreatedAt, &s.UpdatedAt, &s.DeletedAt, &s.Description, (*[]byte)(&s.Parameters),
+		&s.CreatedAt, &s.UpdatedAt, &s.DeletedAt, &s.latest, &s.Description, (*[]byte)(&s.Parameters),
 	}
 }
 

@@ -95,7 +95,7 @@ func New(t testing.TB, d *database.DB, o Options) *Server {
 	s.check(err)
 	once := idempotency.NewService(d)
 	s.Agents = agent.NewService(d, once)
-	s.Scripts = script.NewService(d, s.Agents, change.NewService(d, s.Bus), once)
+	s.Scripts = script.NewService(d, s.Agents, change.NewService(d, s.Bus), once, file.NewService(d, s.Blobs))
 	s.Secrets = secret.NewService(d, s.Agents)
 	s.Files = file.NewService(d, s.Blobs)
 	s.Artifacts = artifact.NewService(d, s.Files)

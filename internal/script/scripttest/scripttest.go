@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
+	"github.com/scriptorium-dev/scriptorium/internal/blob"
 	"github.com/scriptorium-dev/scriptorium/internal/change"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/event"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/idempotency"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 )
@@ -36,8 +38,19 @@ func NewUnjoined(t testing.TB, d *database.DB) *Services {
 	})
 	s := &Services{DB: d, Bus: bus, Once: idempotency.NewService(d), Changes: change.NewService(d, bus)}
 	s.Agents = agent.NewService(d, s.Once)
-	s.Scripts = script.NewService(d, s.Agents, s.Changes, s.Once)
+	s.Scripts = script.NewService(d, s.Agents, s.Changes, s.Once, file.NewService(d, Blobs(t)))
 	return s
+}
+
+// Blobs is a blob store in memory, closed with the test.
+func Blobs(t testing.TB) *blob.Store {
+	t.Helper()
+	b, err := blob.Open("mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
 }
 
 // New makes the services with an Above that remembers what it is told.
