@@ -51,6 +51,7 @@ var idKinds = map[string][]id.Kind{
 	"agentScriptRestore.input.version":       {id.Version},
 	"recipeApply.input.agent":                {id.Agent},
 	"runCreate.input.agent":                  {id.Agent},
+	"runCreate.input.attachments":            {id.File},
 	"runGenerationStart.input.run":           {id.Run},
 	"runFinish.input.run":                    {id.Run},
 	"toolCall.input.run":                     {id.Run},
