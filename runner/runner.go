@@ -28,8 +28,8 @@ type Computer interface {
 	Files(ctx context.Context, changes []FileChange) (FileReport, error)
 	// Package makes a package's folder hold exactly its files, as its digests say, before a call that is to run there. Whatever differs (contents,
 	// modes, owners, links, what is there beside them) is removed, and written again: open gives the content of the file at index i of
-	// p.Files. Where nothing differs that is one round trip, and open is not called. Where there is no room, other packages' folders go first, those that
-	// were not used for the longest time. With an error the package is not whole: the next Package makes it so. Errors: ErrDamaged, open's, *FileError,
+	// p.Files. Where nothing differs that is one round trip, and open is not called. Where there is no room, other packages' folders go, those first that
+	// were written first. With an error the package is not whole: the next Package makes it so. Errors: ErrDamaged, open's, *FileError,
 	// ErrLost, ErrClosed, ErrInvalid, ErrTooLarge, ctx's.
 	Package(ctx context.Context, p Package, open func(i int) (io.ReadCloser, error)) (PackageReport, error)
 	// Read tells of a folder's entries, and reads files out. What it meets is a program's doing: links are not followed, nothing is
