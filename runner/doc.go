@@ -1,5 +1,5 @@
 // Package runner runs programs in gVisor computers: one sandbox each, without a network, with a read-only root
-// and three memory-backed folders (/workspace, /home, /tmp; /dev/shm is a fourth, for shared memory and locks). It knows files, argument vectors, environments,
+// and memory-backed folders: /workspace, /home, /tmp; /dev/shm for shared memory and locks; two in /workspace, for calls and for packages. It knows files, argument vectors, environments,
 // standard streams and limits; it knows nothing of scripts, runs or agents.
 //
 // # Parts
@@ -24,12 +24,18 @@
 // the call's pipes through /proc from the process that was forked ahead, since Node cannot be given descriptors.
 // With [Config].Spares booted computers wait, so that the first call on a computer costs what the others do.
 //
+// Packages of files have a folder of their own, Scripts, on a file system of their own. Only root can write there: [Computer].Package has a package's
+// folder hold exactly its files, compared by digest, mode, owner and links before a call. Where nothing differs that is one round trip: some 1.5 ms for
+// a small package, 8 ms for 200 small files, 25 ms for 19 MiB (BenchmarkPackage). A program runs there as elsewhere, in the interpreter that was started
+// ahead, and cannot write beside itself.
+//
 // # What is promised
 //
 //   - Nothing of a caller's ever runs on the host. Where no sandbox can be made, Check and Start say so
 //     ([ErrNotConfigured], [ErrUnavailable]); there is no second way.
 //   - A program's end is data ([Result]); an error is a fault of ours. A computer that died is [ErrLost].
 //   - After a call the computer's process list holds the init and what it keeps waiting, whatever the program did.
+//   - A package is whole as its call begins, whatever earlier programs did, or there is an error and it must not be run.
 //   - The host never opens a path that a program made: files go in through the init.
 //   - Nothing is left behind: not after Close, and not after kill -9 of the server once the next one started.
 //
