@@ -47,6 +47,12 @@ func onEach(t *testing.T, f func(t *testing.T, s *testServer)) {
 
 func startServer(t *testing.T, dialect string) *testServer {
 	t.Helper()
+	return startConfig(t, testConfig(t, dialect))
+}
+
+// testConfig is the configuration of a server of the test's own on the dialect.
+func testConfig(t *testing.T, dialect string) *config {
+	t.Helper()
 	c, err := parseConfig("serve", []string{"--listen", "127.0.0.1:0"}, func(string) (string, bool) { return "", false }, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -59,12 +65,17 @@ func startServer(t *testing.T, dialect string) *testServer {
 	if dialect == database.Postgres {
 		c.RedisURL, c.redisPrefix = eventtest.Redis(t)
 	}
-	return startConfig(t, c)
+	return c
 }
 
 func startConfig(t *testing.T, c *config) *testServer {
 	t.Helper()
-	s := &testServer{fake: runnertest.NewFake()}
+	return startFake(t, c, runnertest.NewFake())
+}
+
+func startFake(t *testing.T, c *config, fake *runnertest.Fake) *testServer {
+	t.Helper()
+	s := &testServer{fake: fake}
 	c.maskWait = time.Minute
 	c.onStatement = func(ctx context.Context, _ string) {
 		if _, err := key.From(ctx); err == nil { // a request's, not the background's
