@@ -77,6 +77,22 @@ func (c *computer) Files(ctx context.Context, changes []FileChange) (FileReport,
 	return FileReport{Removed: resp.Removed}, c.fault(&resp, changes)
 }
 
+// bulk sends a request with its payload. Once begun, changes are seen to their end: a computer whose files are half made would be worse than the wait.
+func (c *computer) bulk(ctx context.Context, o op, p *payload) (response, error) {
+	read, write, err := bulkPipe()
+	if err != nil {
+		return response{}, err
+	}
+	defer write.Close()
+	var fed sync.WaitGroup
+	defer fed.Wait()
+	defer write.Close()
+	fed.Go(func() { _, _ = p.pieces.WriteTo(write) })
+	resp, err := c.link.ask(context.WithoutCancel(ctx), request{Op: o, Computer: c.spec.ID, Length: p.length}, read)
+	read.Close()
+	return resp, err
+}
+
 // fault is a response's error in this computer's words.
 func (c *computer) fault(r *response, changes []FileChange) error {
 	if r.Fault == faultFile && r.Index < len(changes) {

@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Scripts is a folder in /workspace for packages of files, with a size of its own, Spec.ScriptsBytes: a program that fills /workspace does not keep
@@ -179,22 +178,6 @@ func readWhole(f *PackageFile, open func() (io.ReadCloser, error)) (content []by
 		return nil, fmt.Errorf("%w: the content of %q is not what its digest says", ErrDamaged, f.Path)
 	}
 	return content, nil
-}
-
-// bulk sends a request with its payload. Once begun, changes are seen to their end: a computer whose files are half made would be worse than the wait.
-func (c *computer) bulk(ctx context.Context, o op, p *payload) (response, error) {
-	read, write, err := bulkPipe()
-	if err != nil {
-		return response{}, err
-	}
-	defer write.Close()
-	var fed sync.WaitGroup
-	defer fed.Wait()
-	defer write.Close()
-	fed.Go(func() { _, _ = p.pieces.WriteTo(write) })
-	resp, err := c.link.ask(context.WithoutCancel(ctx), request{Op: o, Computer: c.spec.ID, Length: p.length}, read)
-	read.Close()
-	return resp, err
 }
 
 // packagePayload encodes a package.
