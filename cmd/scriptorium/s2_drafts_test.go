@@ -58,7 +58,7 @@ func TestS2Draft(t *testing.T) {
 			}
 		}
 		for _, version := range []int{2, 3, 4} { // pins of a draft, of a rejected one, of none
-			p := worker.do("runCreate", "run { id }", map[string]any{"tools": []any{map[string]any{"name": "script__deck", "version": version}}})
+			p := manager.key("TOOLING", "COMPUTER").do("runCreate", "run { id }", map[string]any{"tools": []any{map[string]any{"name": "script__deck", "version": version}}})
 			if got := p.refusals(); got != "NOT_FOUND input.tools.0.version" {
 				t.Errorf("pinned %d: %s", version, got)
 			}

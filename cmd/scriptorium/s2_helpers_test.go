@@ -17,13 +17,12 @@ type shelf struct {
 	*catalog
 }
 
-// onShelf runs a test on both deployments with a new organization: manager's key has every capability, worker's those that
-// scripts and runs need.
+// onShelf runs a test on both deployments with a new organization: manager's key has every capability, worker's TOOLING and FILES.
 func onShelf(t *testing.T, f func(t *testing.T, manager, worker *shelf)) {
 	t.Helper()
 	onEach(t, func(t *testing.T, s *testServer) {
 		manager := &shelf{&catalog{s, t, s.organization(t, "one with scripts"), ""}}
-		f(t, manager, manager.key("TOOLING", "COMPUTER", "FILES"))
+		f(t, manager, manager.key("TOOLING", "FILES"))
 	})
 }
 

@@ -226,8 +226,8 @@ func TestS2Vlist(t *testing.T) {
 	})
 }
 
-// TestS2Latest: what says nothing of a version means the published one with the highest number.
-func TestS2Latest(t *testing.T) {
+// TestS2LatestVersion: what says nothing of a version means the published one with the highest number.
+func TestS2LatestVersion(t *testing.T) {
 	t.Parallel()
 	onShelf(t, func(t *testing.T, manager, worker *shelf) {
 		script, _ := worker.creates("deck", source("1"))
