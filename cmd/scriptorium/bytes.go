@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"path"
 
 	"github.com/scriptorium-dev/scriptorium/graph"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
@@ -11,9 +12,10 @@ import (
 // routeBytes adds the routes of bytes that are kept: uploads and what runs were given, files of versions, artifacts. HEAD works wherever GET does.
 func (s *server) routeBytes(mux *http.ServeMux) {
 	for pattern, serve := range map[string]func(http.ResponseWriter, *http.Request) error{
-		"/calls/{id}/output": s.callOutput,
-		"/files/{id}":        s.fileBytes,
-		"/artifacts/{id}":    s.artifactBytes,
+		"/calls/{id}/output":             s.callOutput,
+		"/files/{id}":                    s.fileBytes,
+		"/versions/{id}/files/{path...}": s.versionFileBytes,
+		"/artifacts/{id}":                s.artifactBytes,
 	} {
 		mux.Handle("GET "+pattern, graph.CORS(s.config.AllowedOrigins, s.edge.Route(serve)))
 		mux.Handle("OPTIONS "+pattern, graph.CORS(s.config.AllowedOrigins, http.NotFoundHandler())) // preflight requests
@@ -27,6 +29,15 @@ func (s *server) fileBytes(w http.ResponseWriter, r *http.Request) error {
 		return missing(err)
 	}
 	return s.words.Files.ServeContent(w, r, file.Content{SHA256: f.SHA256, Size: int64(f.Size)}, f.Filename, f.ContentType)
+}
+
+// versionFileBytes answers GET /versions/<id>/files/<path> (S2-fget). What a file of a package is, nobody says: it is bytes.
+func (s *server) versionFileBytes(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.words.Scripts.FileOf(r.Context(), r.PathValue("id"), r.PathValue("path"))
+	if err != nil || f == nil {
+		return missing(err)
+	}
+	return s.words.Files.ServeContent(w, r, file.Content{SHA256: f.SHA256, Size: f.Size}, path.Base(f.Path), "application/octet-stream")
 }
 
 // artifactBytes answers GET /artifacts/<id> (S2-art).

@@ -4,7 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -341,6 +345,71 @@ func TestS2Size(t *testing.T) {
 		d := worker.must(t, worker.secret, `query($s: ID!) { node(id: $s) { ... on Script { latestVersion { files { size text } } } } }`, map[string]any{"s": script})
 		if file := at[map[string]any](t, d, "node", "latestVersion", "files", 0); file["text"] != nil || file["size"] != 10.0*(1<<20) {
 			t.Error("a large file has a text")
+		}
+	})
+}
+
+// TestS2Fget: a version's file comes back byte for byte, with its SHA-256 as ETag, wherever its path leads; a draft's only to keys that see it.
+func TestS2Fget(t *testing.T) {
+	t.Parallel()
+	onShelf(t, func(t *testing.T, manager, worker *shelf) {
+		_, version := worker.creates("deck", map[string]any{"files": []any{
+			textFile("main.py", "print('é')\n"), textFile("a b/%2e?#&+;=\"'<>.txt", "odd"), textFile("報告 ñ😀.txt", "utf-8"), textFile("empty", ""), map[string]any{"path": "bytes", "fileId": worker.upload("\x00\xff")},
+		}})
+		get := func(key *shelf, method, url string, header ...string) *http.Response {
+			t.Helper()
+			r := httptest.NewRequestWithContext(t.Context(), method, url, nil)
+			for i := 0; i < len(header); i += 2 {
+				r.Header.Set(header[i], header[i+1])
+			}
+			r.Header.Set("Authorization", "Bearer "+key.secret)
+			w := httptest.NewRecorder()
+			key.handler.ServeHTTP(w, r)
+			return w.Result()
+		}
+		body := func(r *http.Response) string {
+			t.Helper()
+			raw, err := io.ReadAll(r.Body)
+			if err := errors.Join(err, r.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
+			return string(raw)
+		}
+		d := worker.must(t, worker.secret, `query($v: ID!) { node(id: $v) { ... on ScriptVersion { files { path url size sha256 } } } }`, map[string]any{"v": version})
+		files := at[[]any](t, d, "node", "files")
+		for _, f := range files {
+			url, sum := at[string](t, f, "url"), at[string](t, f, "sha256")
+			r := get(worker, http.MethodGet, url)
+			if got := body(r); r.StatusCode != http.StatusOK || hexSum(got) != sum || r.Header.Get("ETag") != `"`+sum+`"` || float64(r.ContentLength) != at[float64](t, f, "size") && r.Header.Get("Content-Length") != fmt.Sprint(at[float64](t, f, "size")) {
+				t.Errorf("%s: %d %q %v", url, r.StatusCode, got, r.Header)
+			}
+			if r.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(r.Header.Get("Content-Disposition"), "attachment") {
+				t.Errorf("%s: a browser may show it: %v", url, r.Header)
+			}
+			if r := get(worker, http.MethodGet, url, "If-None-Match", `"`+sum+`"`); r.StatusCode != http.StatusNotModified {
+				t.Errorf("%s again: %d", url, r.StatusCode)
+			}
+			if r := get(worker, http.MethodHead, url); r.StatusCode != http.StatusOK || body(r) != "" {
+				t.Errorf("HEAD %s: %d", url, r.StatusCode)
+			}
+		}
+		main := "/versions/" + version + "/files/main.py"
+		if r := get(worker, http.MethodGet, main, "Range", "bytes=0-4"); r.StatusCode != http.StatusPartialContent || body(r) != "print" {
+			t.Errorf("a range: %d", r.StatusCode)
+		}
+		drafted := at[string](t, manager.next(at[string](t, worker.must(t, worker.secret, `{ script(name: "deck") { id } }`, nil), "script", "id"), with(draft, source("draft"))), "version", "id")
+		if r := get(manager, http.MethodGet, "/versions/"+drafted+"/files/main.py"); r.StatusCode != http.StatusOK || body(r) != "draft" {
+			t.Errorf("the manager's draft: %d", r.StatusCode)
+		}
+		stranger := &shelf{&catalog{worker.testServer, t, worker.organization(t, "another"), ""}}
+		missing := body(get(worker, http.MethodGet, "/versions/"+id.New(id.Version)+"/files/main.py"))
+		for _, r := range []*http.Response{
+			get(worker, http.MethodGet, "/versions/"+drafted+"/files/main.py"), get(stranger, http.MethodGet, main), get(worker, http.MethodGet, "/versions/"+version+"/files/none"),
+			get(worker, http.MethodGet, "/versions/"+version+"/files/a%00b"), get(worker, http.MethodGet, "/versions/"+version+"/files/%ff"), get(worker, http.MethodGet, "/versions/"+version+"/files/"),
+		} {
+			if got := body(r); r.StatusCode != http.StatusNotFound || requestIDs.ReplaceAllString(got, "") != requestIDs.ReplaceAllString(missing, "") {
+				t.Errorf("%d %s, a missing one %s", r.StatusCode, got, missing)
+			}
 		}
 	})
 }

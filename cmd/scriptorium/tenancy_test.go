@@ -64,7 +64,9 @@ var idKinds = map[string][]id.Kind{
 var noIDs = []string{"viewer", "tool", "tools", "script", "scripts", "agents", "deployment", "agentCreate"}
 
 // idRoutes are the HTTP routes with an id in their path.
-var idRoutes = map[string]id.Kind{"/calls/%s/output?stream=STDOUT": id.Call}
+var idRoutes = map[string]id.Kind{
+	"/calls/%s/output?stream=STDOUT": id.Call, "/files/%s": id.File, "/versions/%s/files/main.py": draftKind,
+}
 
 // plainValues are values for what else is required, by the last part of the path.
 type plainValues map[string]any
@@ -82,7 +84,7 @@ var pathIDs = map[string]id.Kind{
 }
 
 // Names in foreign's answer of what is no kind of its own.
-const packageKind, draftKind id.Kind = "a script of the organization", "a draft"
+const packageKind, draftKind id.Kind = "package", "draft"
 
 // foreign makes one of everything in an organization and answers the ids by kind.
 func (s *testServer) foreign(t *testing.T) map[id.Kind]string {

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
 // refusals are the user errors in err, as code and path.
@@ -71,6 +72,9 @@ func FuzzS2Path(f *testing.F) {
 		}
 		if !filepath.IsLocal(path) || filepath.Clean(path) != path || utf8.RuneCountInString(path) > MaxPath || !utf8.ValidString(path) {
 			t.Errorf("%q is taken", path)
+		}
+		if err := runner.CheckPackage(runner.Package{Path: runner.Scripts + "/deck/1", Files: []runner.PackageFile{{Path: path}}}); err != nil {
+			t.Errorf("%q is taken, and no computer takes it: %v", path, err)
 		}
 		url := (&VersionFile{VersionID: "ver_1", Path: path}).URL()
 		if strings.Count(url, "/") != 4+strings.Count(path, "/") || strings.ContainsAny(url, "?#% "[:2]) {
