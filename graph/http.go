@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/upload"
 )
 
 const (
@@ -126,11 +127,13 @@ func (h *Handler) serveRequest(w http.ResponseWriter, r *http.Request, want want
 		h.fail(w, r, media, gqlerror.List{err})
 		return
 	}
-	req, status, err := h.readRequest(w, r)
+	req, status, err := h.readRequest(w, r, who)
 	if err != nil {
 		h.failWith(w, r, status, media, err)
 		return
 	}
+	defer req.close()
+	ctx = upload.With(ctx, req.uploads)
 	r = r.WithContext(ctx)
 	doc, op, errs := h.choose(req, who)
 	if op != nil && r.Method == http.MethodGet && op.Operation == ast.Mutation {
@@ -169,7 +172,7 @@ func (h *Handler) serveRequest(w http.ResponseWriter, r *http.Request, want want
 const drained = 16 << 20
 
 // readRequest reads the request that a POST's body or a GET's query string holds, or answers the status to refuse it with.
-func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request, int, *gqlerror.Error) {
+func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request, who caller) (*request, int, *gqlerror.Error) {
 	if len(r.URL.RawQuery) > h.limits.Body {
 		return nil, http.StatusRequestEntityTooLarge, exceeded("the length of a query string in bytes", h.limits.Body)
 	}
@@ -177,9 +180,17 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	var err *gqlerror.Error
 	if r.Method == http.MethodGet {
 		req, err = parseQueryString(r.URL.Query())
+	} else if boundary, ok := isMultipart(r.Header.Get("Content-Type")); ok {
+		if !who.known {
+			return nil, http.StatusUnauthorized, refuse(fault.Unauthenticated, "a key is needed: Authorization: Bearer <secret>")
+		}
+		var status int
+		if req, status, err = h.readMultipart(w, r, boundary); err != nil {
+			return nil, status, err
+		}
 	} else {
 		if !isJSON(r.Header.Get("Content-Type")) {
-			return nil, http.StatusUnsupportedMediaType, refuse(fault.BadRequest, "the Content-Type of a POST must be %s, in UTF-8", mediaJSON)
+			return nil, http.StatusUnsupportedMediaType, refuse(fault.BadRequest, "the Content-Type of a POST must be %s, in UTF-8, or multipart/form-data", mediaJSON)
 		}
 		body, failure := readLimited(r.Body, h.limits.Body) // TimeBodies bounds the time
 		if errors.Is(failure, errTooLarge) {

@@ -8,12 +8,14 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/scriptorium-dev/scriptorium/graph/input"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/upload"
 )
 
 // request is one GraphQL request, however it came.
@@ -24,7 +26,13 @@ type request struct {
 	variables  json.RawMessage
 	extensions map[string]any
 	headers    http.Header
+	// uploads are the files of a multipart request by the names that stand for them in variables; they are read from files, which close closes.
+	uploads map[string]*upload.Upload
+	files   []*os.File
 }
+
+// close gives up the files of a multipart request.
+func (r *request) close() { closeAll(r.files) }
 
 // errTooLarge says that a body or message is longer than it may be.
 var errTooLarge = errors.New("too large")

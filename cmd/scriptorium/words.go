@@ -80,7 +80,7 @@ func (w *words) start(ctx context.Context, s *server) error {
 	}
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.cancel = cancel
-	for name, work := range map[string]func(context.Context) error{"keys": w.Keys.Run, "idempotency keys": w.idempotencies.Run, "secrets": w.Secrets.Run} {
+	for name, work := range map[string]func(context.Context) error{"keys": w.Keys.Run, "idempotency keys": w.idempotencies.Run, "secrets": w.Secrets.Run, "contents": w.Files.Run} {
 		w.work.Go(func() {
 			if err := work(background); err != nil && !errors.Is(err, context.Canceled) {
 				slog.Error("background work ended", "of", name, "error", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/agent"
 	"github.com/scriptorium-dev/scriptorium/internal/approval"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
@@ -315,6 +316,28 @@ type ComplexityRoot struct {
 		URL         func(childComplexity int) int
 	}
 
+	FileConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	FileDeletePayload struct {
+		DeletedID  func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	FileEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	FileUploadPayload struct {
+		File       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	KeyCreatePayload struct {
 		Key        func(childComplexity int) int
 		Secret     func(childComplexity int) int
@@ -342,6 +365,8 @@ type ComplexityRoot struct {
 		AgentSecretSet       func(childComplexity int, input secret.SetInput) int
 		AgentUpdate          func(childComplexity int, input agent.UpdateInput) int
 		CallCancel           func(childComplexity int, input call.CancelInput) int
+		FileDelete           func(childComplexity int, input file.DeleteInput) int
+		FileUpload           func(childComplexity int, input file.UploadInput) int
 		KeyCreate            func(childComplexity int, input key.CreateInput) int
 		KeyRevoke            func(childComplexity int, input key.RevokeInput) int
 		OrganizationCreate   func(childComplexity int, input organization.CreateInput) int
@@ -428,6 +453,8 @@ type ComplexityRoot struct {
 		Call            func(childComplexity int, id string) int
 		Calls           func(childComplexity int, first *int, after *string, last *int, before *string, filter *call.Filter) int
 		Deployment      func(childComplexity int) int
+		File            func(childComplexity int, id string) int
+		Files           func(childComplexity int, first *int, after *string, last *int, before *string) int
 		Node            func(childComplexity int, id string) int
 		Nodes           func(childComplexity int, ids []string) int
 		Run             func(childComplexity int, id string) int
@@ -1771,6 +1798,70 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.File.URL(childComplexity), true
 
+	case "FileConnection.edges":
+		if e.ComplexityRoot.FileConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileConnection.Edges(childComplexity), true
+	case "FileConnection.nodes":
+		if e.ComplexityRoot.FileConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileConnection.Nodes(childComplexity), true
+	case "FileConnection.pageInfo":
+		if e.ComplexityRoot.FileConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileConnection.PageInfo(childComplexity), true
+	case "FileConnection.totalCount":
+		if e.ComplexityRoot.FileConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileConnection.TotalCount(childComplexity), true
+
+	case "FileDeletePayload.deletedId":
+		if e.ComplexityRoot.FileDeletePayload.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileDeletePayload.DeletedID(childComplexity), true
+	case "FileDeletePayload.userErrors":
+		if e.ComplexityRoot.FileDeletePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileDeletePayload.UserErrors(childComplexity), true
+
+	case "FileEdge.cursor":
+		if e.ComplexityRoot.FileEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileEdge.Cursor(childComplexity), true
+	case "FileEdge.node":
+		if e.ComplexityRoot.FileEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileEdge.Node(childComplexity), true
+
+	case "FileUploadPayload.file":
+		if e.ComplexityRoot.FileUploadPayload.File == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileUploadPayload.File(childComplexity), true
+	case "FileUploadPayload.userErrors":
+		if e.ComplexityRoot.FileUploadPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FileUploadPayload.UserErrors(childComplexity), true
+
 	case "KeyCreatePayload.key":
 		if e.ComplexityRoot.KeyCreatePayload.Key == nil {
 			break
@@ -1926,6 +2017,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CallCancel(childComplexity, args["input"].(call.CancelInput)), true
+	case "Mutation.fileDelete":
+		if e.ComplexityRoot.Mutation.FileDelete == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_fileDelete_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.FileDelete(childComplexity, args["input"].(file.DeleteInput)), true
+	case "Mutation.fileUpload":
+		if e.ComplexityRoot.Mutation.FileUpload == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_fileUpload_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.FileUpload(childComplexity, args["input"].(file.UploadInput)), true
 	case "Mutation.keyCreate":
 		if e.ComplexityRoot.Mutation.KeyCreate == nil {
 			break
@@ -2362,6 +2475,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Deployment(childComplexity), true
+	case "Query.file":
+		if e.ComplexityRoot.Query.File == nil {
+			break
+		}
+
+		args, err := ec.field_Query_file_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.File(childComplexity, args["id"].(string)), true
+	case "Query.files":
+		if e.ComplexityRoot.Query.Files == nil {
+			break
+		}
+
+		args, err := ec.field_Query_files_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Files(childComplexity, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string)), true
 
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
@@ -3531,6 +3666,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AgentUpdateInput", ec.unmarshalInputAgentUpdateInput),
 			graphql.NewInputUnmarshaler("CallCancelInput", ec.unmarshalInputCallCancelInput),
 			graphql.NewInputUnmarshaler("CallFilter", ec.unmarshalInputCallFilter),
+			graphql.NewInputUnmarshaler("FileDeleteInput", ec.unmarshalInputFileDeleteInput),
+			graphql.NewInputUnmarshaler("FileUploadInput", ec.unmarshalInputFileUploadInput),
 			graphql.NewInputUnmarshaler("KeyCreateInput", ec.unmarshalInputKeyCreateInput),
 			graphql.NewInputUnmarshaler("KeyRevokeInput", ec.unmarshalInputKeyRevokeInput),
 			graphql.NewInputUnmarshaler("LabelInput", ec.unmarshalInputLabelInput),
@@ -4617,7 +4754,47 @@ directive @goField(
   omittable: Boolean
 ) on INPUT_FIELD_DEFINITION | FIELD_DEFINITION
 `, BuiltIn: false},
-	{Name: "../../schema/file.graphql", Input: `"""
+	{Name: "../../schema/file.graphql", Input: `extend type Query {
+  "The upload with this id; null where there is none."
+  file(
+    "file_…"
+    id: ID!
+  ): File
+  "The organization's uploads, newest first."
+  files(
+    "How many from the start: 1 to 100; 50 where neither first nor last is given. Not together with last."
+    first: Int
+    "Only what comes behind this cursor."
+    after: Cursor
+    "How many from the end: 1 to 100."
+    last: Int
+    "Only what comes in front of this cursor."
+    before: Cursor
+  ): FileConnection!
+}
+
+extend type Mutation {
+  """
+  Keeps a file, for packages (` + "`" + `ScriptFileInput.fileId` + "`" + `) and runs (` + "`" + `RunCreateInput.attachments` + "`" + `), which copy it. It comes in a multipart/form-data request
+  (github.com/jaydenseric/graphql-multipart-request-spec). Needs FILES. Rules: S2-files, S2-size.
+  """
+  fileUpload(
+    "The file."
+    input: FileUploadInput!
+  ): FileUploadPayload!
+  "Deletes an upload. What copied it keeps its bytes: packages and runs. Needs FILES. Rule: S2-fcopy."
+  fileDelete(
+    "The upload to delete."
+    input: FileDeleteInput!
+  ): FileDeletePayload!
+}
+
+"""
+A file of a multipart/form-data request: null among the variables, and the path of that variable in the request's part ` + "`" + `map` + "`" + `. At most 10 in a request, each of at most 32 MiB, 64 MiB together.
+"""
+scalar Upload
+
+"""
 An uploaded file. As an attachment of a run it is a copy: it stays when the upload is deleted.
 """
 type File implements Node {
@@ -4631,10 +4808,73 @@ type File implements Node {
   sha256: String!
   "What it was said to be when it was uploaded."
   contentType: String!
-  "Path of its bytes, to be got with the same Authorization."
+  "Path of its bytes, to be got with the same Authorization; the ETag is the SHA-256. Rule: S2-fget."
   url: String!
   "When it was uploaded."
   createdAt: Time!
+}
+
+"""
+A page of files.
+"""
+type FileConnection {
+  "The files with their cursors."
+  edges: [FileEdge!]!
+  "The files alone."
+  nodes: [File!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many there are in all; counted only when asked for."
+  totalCount: Int!
+}
+
+"""
+A file in a page.
+"""
+type FileEdge {
+  "The file."
+  node: File!
+  "Its place in the list."
+  cursor: Cursor!
+}
+
+"""
+Input of fileUpload.
+"""
+input FileUploadInput {
+  """
+  The file, of at most 32 MiB. Its name has 1 to 255 characters of valid UTF-8, no control characters, no ` + "`" + `/` + "`" + ` and no ` + "`" + `\` + "`" + `, and is not ` + "`" + `.` + "`" + ` or ` + "`" + `..` + "`" + `; else INVALID. Its content type is kept where it is
+  one, else it is ` + "`" + `application/octet-stream` + "`" + `.
+  """
+  file: Upload!
+}
+
+"""
+Answer of fileUpload.
+"""
+type FileUploadPayload {
+  "The file; null where refused."
+  file: File
+  "Why it was refused: INVALID. Empty on success."
+  userErrors: [UserError!]!
+}
+
+"""
+Input of fileDelete.
+"""
+input FileDeleteInput {
+  "The upload to delete."
+  file: ID!
+}
+
+"""
+Answer of fileDelete.
+"""
+type FileDeletePayload {
+  "The id of the upload that was deleted; null where refused."
+  deletedId: ID
+  "Why it was refused: NOT_FOUND. Empty on success."
+  userErrors: [UserError!]!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/key.graphql", Input: `extend type Query {
@@ -6709,6 +6949,50 @@ func (ec *executionContext) childFields_File(ctx context.Context, field graphql.
 		return ec.fieldContext_File_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type File", field.Name)
+}
+
+func (ec *executionContext) childFields_FileConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FileConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FileConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FileConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FileConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FileConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FileDeletePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedId":
+		return ec.fieldContext_FileDeletePayload_deletedId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_FileDeletePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FileDeletePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_FileEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_FileEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_FileEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FileEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_FileUploadPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "file":
+		return ec.fieldContext_FileUploadPayload_file(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_FileUploadPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FileUploadPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_KeyCreatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/scriptorium-dev/scriptorium/internal/event"
+	"github.com/scriptorium-dev/scriptorium/internal/upload"
 )
 
 // timeFormat is RFC 3339 with exactly three digits behind the second.
@@ -142,8 +144,27 @@ func UnmarshalID(v any) (string, error) {
 	}
 }
 
+// UploadPrefix begins the names that a request's uploads have; what follows nobody can guess.
+const UploadPrefix = "upload:"
+
+var errNoUpload = errors.New("must be a file of a multipart/form-data request (graphql-multipart-request-spec)")
+
+// MarshalUpload refuses: an upload is nothing that can be answered.
+func MarshalUpload(*upload.Upload) graphql.ContextMarshaler {
+	return graphql.ContextWriterFunc(func(context.Context, io.Writer) error { return errors.New("an Upload cannot be answered") })
+}
+
+// UnmarshalUpload takes the file of a multipart request whose name graph put in its place.
+func UnmarshalUpload(ctx context.Context, v any) (*upload.Upload, error) {
+	name, _ := v.(string)
+	if u := upload.Named(ctx, name); u != nil {
+		return u, nil
+	}
+	return nil, errNoUpload
+}
+
 // Check says what is wrong with a value for the scalar of this name, so that it can be refused before anything runs. It
-// knows Time, Cursor, Bytes and BigInt; of other scalars it says nothing.
+// knows Time, Cursor, Bytes, BigInt and Upload; of other scalars it says nothing.
 func Check(name string, v any) error {
 	var err error
 	switch name {
@@ -155,6 +176,10 @@ func Check(name string, v any) error {
 		_, err = UnmarshalBytes(v)
 	case "BigInt":
 		_, err = UnmarshalBigInt(v)
+	case "Upload":
+		if name, ok := v.(string); !ok || !strings.HasPrefix(name, UploadPrefix) {
+			err = errNoUpload
+		}
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func files(t *testing.T) []file {
 // lower one needs of a higher one is an interface of its own, fulfilled by the higher one and joined in cmd.
 var layers = [][]string{
 	{"internal/fault", "internal/id", "internal/lifecycle", "internal/jsonschema", "runner", "runner/runnertest", "schema", "ent/schema"},
-	{"internal/page", "internal/text", "internal/event", "internal/blob", "internal/doctor", "runner/gvisor"},
+	{"internal/page", "internal/text", "internal/upload", "internal/event", "internal/blob", "internal/doctor", "runner/gvisor"},
 	{"graph/scalar"},
 	{"ent/db", "ent/migrate"},
 	{"internal/database"},

@@ -83,6 +83,12 @@ func (s *Store) Close() error { return s.bucket.Close() }
 
 // Put keeps at most limit bytes of r, to its end, under their SHA-256.
 func (s *Store) Put(ctx context.Context, r io.Reader, limit int64) (Ref, error) {
+	return s.PutAfter(ctx, r, limit, func(Ref) error { return nil })
+}
+
+// PutAfter is Put for who notes which bytes are kept: known is called when their SHA-256 is, and before anything is written, or found to be there already. Its
+// error is answered, and nothing is kept.
+func (s *Store) PutAfter(ctx context.Context, r io.Reader, limit int64, known func(Ref) error) (Ref, error) {
 	// The key is known when the last byte is: they wait in a file without a name.
 	waiting, err := os.CreateTemp("", "blob")
 	if err != nil {
@@ -99,6 +105,9 @@ func (s *Store) Put(ctx context.Context, r io.Reader, limit int64) (Ref, error) 
 	}
 	ref := Ref{hex.EncodeToString(sum.Sum(nil)), size}
 	key, _ := hashKey(ref.SHA256)
+	if err := known(ref); err != nil {
+		return Ref{}, err
+	}
 	if there, err := s.bucket.Exists(ctx, key); err != nil || there {
 		return ref, wrap(err)
 	}

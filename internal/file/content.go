@@ -22,15 +22,16 @@ var ErrTooLarge = errors.New("file: more bytes than allowed")
 // Keep keeps bytes up to their end, before a transaction that will refer to them. They are safe from the collector for at least an hour. ErrTooLarge past the
 // limit: then nothing is kept.
 func (s *Service) Keep(ctx context.Context, r io.Reader, limit int64) (Content, error) {
-	ref, err := s.blobs.Put(ctx, r, limit)
+	// They are noted first: a collector that has chosen the same bytes is done with them by then, or finds them touched.
+	ref, err := s.blobs.PutAfter(ctx, r, limit, func(ref blob.Ref) error {
+		return s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
+			return touch(ctx, tx, Content{SHA256: ref.SHA256, Size: ref.Size}, s.now())
+		})
+	})
 	if errors.Is(err, blob.ErrTooLarge) {
 		return Content{}, ErrTooLarge
 	}
-	if err != nil {
-		return Content{}, err
-	}
-	c := Content{SHA256: ref.SHA256, Size: ref.Size}
-	return c, s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error { return touch(ctx, tx, c, s.now()) })
+	return Content{SHA256: ref.SHA256, Size: ref.Size}, err
 }
 
 // Refer is called in the transaction that writes rows which refer to contents: it locks and touches them until the transaction ends. One that was collected

@@ -33,3 +33,39 @@ func lockContents(ctx context.Context, tx *database.Tx, ids []string, at time.Ti
 	n, err := result.RowsAffected()
 	return int(n), err
 }
+
+// referred says that something refers to a content: every table with bytes of its own.
+const referred = `EXISTS (SELECT 1 FROM files f WHERE f.sha256 = c.id) OR EXISTS (SELECT 1 FROM version_files v WHERE v.sha256 = c.id)
+	OR EXISTS (SELECT 1 FROM attachments a WHERE a.sha256 = c.id) OR EXISTS (SELECT 1 FROM artifacts r WHERE r.sha256 = c.id)`
+
+// unreferredContents reads contents that nothing refers to, and that were not touched since a time; the longest ago first.
+func unreferredContents(ctx context.Context, q *database.Querier, before time.Time, limit int) (ids []string, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT c.id FROM contents c WHERE c.touched_at < $1 AND NOT ("+referred+") ORDER BY c.touched_at, c.id LIMIT $2", before, limit)
+	if err != nil {
+		return nil, fmt.Errorf("file: look for contents: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("file: look for contents: %w", err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// removeContent deletes a content's row where that may be; it is looked at again when it is locked.
+func removeContent(ctx context.Context, tx *database.Tx, sha256 string, before time.Time) (bool, error) {
+	if tx.Dialect() == database.Postgres { // a statement sees what there was when it began: so the lock comes first
+		if _, err := tx.SQL().ExecContext(ctx, "SELECT 1 FROM contents WHERE id = $1 FOR UPDATE", sha256); err != nil {
+			return false, fmt.Errorf("file: lock a content: %w", err)
+		}
+	}
+	result, err := tx.SQL().ExecContext(ctx, "DELETE FROM contents AS c WHERE c.id = $1 AND c.touched_at < $2 AND NOT ("+referred+")", sha256, before)
+	if err != nil {
+		return false, fmt.Errorf("file: forget a content: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 
 	"github.com/scriptorium-dev/scriptorium/ent/db"
+	entfile "github.com/scriptorium-dev/scriptorium/ent/db/file"
 	"github.com/scriptorium-dev/scriptorium/internal/batch"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/page"
 )
 
 // uploads reads uploads by their ids.
@@ -82,4 +84,60 @@ func attachedAs(ctx context.Context, q *database.Querier, organizationID, fileID
 	}
 	f.CreatedAt = f.CreatedAt.UTC()
 	return f, nil
+}
+
+// insert writes an upload's row.
+func insert(ctx context.Context, tx *database.Tx, f *File) error {
+	err := tx.Ent().File.Create().SetID(f.ID).SetOrganizationID(f.OrganizationID).SetKeyID(f.KeyID).SetFilename(f.Filename).SetContentType(f.ContentType).
+		SetSha256(f.SHA256).SetSize(int64(f.Size)).SetCreatedAt(f.CreatedAt).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("file: write: %w", err)
+	}
+	return nil
+}
+
+// remove deletes an upload's row; false where there is none.
+func remove(ctx context.Context, tx *database.Tx, organizationID, fileID string) (bool, error) {
+	n, err := tx.Ent().File.Delete().Where(entfile.OrganizationID(organizationID), entfile.ID(fileID)).Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("file: delete: %w", err)
+	}
+	return n > 0, nil
+}
+
+// list reads a window of the organization's uploads, newest first.
+func list(ctx context.Context, client *db.Client, organizationID string, w page.Window) ([]*File, error) {
+	query := client.File.Query().Where(entfile.OrganizationID(organizationID)).Limit(w.Limit + 1)
+	if w.After != "" {
+		query.Where(entfile.IDLT(w.After))
+	}
+	if w.Before != "" {
+		query.Where(entfile.IDGT(w.Before))
+	}
+	if w.Backward {
+		query.Order(db.Asc(entfile.FieldID))
+	} else {
+		query.Order(db.Desc(entfile.FieldID))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("file: list: %w", err)
+	}
+	files := make([]*File, len(rows))
+	for i, r := range rows {
+		files[i] = &File{
+			ID: r.ID, OrganizationID: r.OrganizationID, KeyID: r.KeyID, Filename: r.Filename, ContentType: r.ContentType, SHA256: r.Sha256, Size: int(r.Size),
+			CreatedAt: r.CreatedAt.UTC(),
+		}
+	}
+	return files, nil
+}
+
+// count counts the organization's uploads.
+func count(ctx context.Context, client *db.Client, organizationID string) (int, error) {
+	n, err := client.File.Query().Where(entfile.OrganizationID(organizationID)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("file: count: %w", err)
+	}
+	return n, nil
 }

@@ -1,0 +1,295 @@
+package graph
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/scriptorium-dev/scriptorium/graph/scalar"
+	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/upload"
+)
+
+// Bounds of a multipart request. Its part "operations" is bounded as every body is.
+const (
+	// MaxUploads is how many files come with one request, MaxUploadBytes how large each is.
+	MaxUploads     = 10
+	MaxUploadBytes = 32 << 20
+	// maxUploadsBytes bounds them together.
+	maxUploadsBytes = 64 << 20
+	maxMapBytes     = 16 << 10
+	// uploadsAtOnce is how many requests with files are read at a time: each keeps as much as maxUploadsBytes on the disk.
+	uploadsAtOnce = 32
+	// uploadPause is how long a client may send nothing, uploadTime how long all of it may take.
+	uploadPause = 30 * time.Second
+	uploadTime  = 10 * time.Minute
+)
+
+// isMultipart answers the boundary of a multipart/form-data body.
+func isMultipart(contentType string) (boundary string, ok bool) {
+	media, params, err := mime.ParseMediaType(contentType)
+	return params["boundary"], err == nil && media == "multipart/form-data" && params["boundary"] != ""
+}
+
+// multipartRequest is a request with files (github.com/jaydenseric/graphql-multipart-request-spec) while it is read. A browser may send one to anywhere without asking, but
+// not with the header Authorization, without which nothing of it is read.
+type multipartRequest struct {
+	req     *request
+	places  map[string][]string // by the name of a part: the paths of the variables that stand for its file
+	uploads map[string]*upload.Upload
+	files   []*os.File // what is closed at the end
+	bytes   int64      // of all files
+}
+
+// readMultipart reads a request with files. The files wait in places without a name on the disk until req.close.
+func (h *Handler) readMultipart(w http.ResponseWriter, r *http.Request, boundary string) (*request, int, *gqlerror.Error) {
+	wait, cancel := context.WithTimeout(r.Context(), uploadPause)
+	defer cancel()
+	select {
+	case h.uploading <- struct{}{}:
+		defer func() { <-h.uploading }()
+	case <-wait.Done():
+		return nil, http.StatusServiceUnavailable, refuse(fault.Unavailable, "too many files are sent at once: try again")
+	}
+	m := &multipartRequest{uploads: map[string]*upload.Upload{}}
+	err := m.read(multipart.NewReader(patient(w, r.Body), boundary), h.limits.Body)
+	if err == nil {
+		err = m.place()
+	}
+	if err == nil {
+		m.req.uploads, m.req.files = m.uploads, m.files
+		return m.req, 0, nil
+	}
+	m.close()
+	// The rest is read, up to a bound, as a client that is still sending would take a closed connection for the answer.
+	_, _ = io.CopyN(io.Discard, r.Body, drained)
+	w.Header().Set("Connection", "close")
+	status := http.StatusBadRequest
+	if codeOf(err) == fault.LimitExceeded {
+		status = http.StatusRequestEntityTooLarge
+	}
+	return nil, status, err
+}
+
+// patient reads a body for as long as it goes on coming.
+func patient(w http.ResponseWriter, body io.Reader) io.Reader {
+	control, until := http.NewResponseController(w), time.Now().Add(uploadTime)
+	return readerFunc(func(p []byte) (int, error) {
+		pause := time.Now().Add(uploadPause)
+		if pause.After(until) {
+			pause = until
+		}
+		_ = control.SetReadDeadline(pause)
+		return body.Read(p)
+	})
+}
+
+type readerFunc func(p []byte) (int, error)
+
+// Read implements io.Reader.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// read reads the parts: operations, map, then files.
+func (m *multipartRequest) read(parts *multipart.Reader, limit int) *gqlerror.Error {
+	operations, err := part(parts, "operations", limit)
+	if err != nil {
+		return err
+	}
+	if m.req, err = parseRequest(operations); err != nil {
+		return err
+	}
+	places, err := part(parts, "map", maxMapBytes)
+	if err != nil {
+		return err
+	}
+	if m.places, err = readPlaces(places); err != nil {
+		return err
+	}
+	for {
+		p, failure := parts.NextPart()
+		if errors.Is(failure, io.EOF) {
+			return nil
+		}
+		if failure != nil {
+			return broken(failure)
+		}
+		if err := m.file(p); err != nil {
+			return err
+		}
+	}
+}
+
+// part reads a part that is text.
+func part(parts *multipart.Reader, name string, limit int) ([]byte, *gqlerror.Error) {
+	p, err := parts.NextPart()
+	if errors.Is(err, io.EOF) || err == nil && (p.FormName() != name || p.FileName() != "") {
+		return nil, refuse(fault.BadRequest, "the parts of a multipart request are operations, map, then the files, in this order: %s is missing", name)
+	}
+	if err != nil {
+		return nil, broken(err)
+	}
+	b, err := readLimited(p, limit)
+	if errors.Is(err, errTooLarge) {
+		return nil, exceeded("the length of the part "+name+" in bytes", limit)
+	}
+	if err != nil {
+		return nil, broken(err)
+	}
+	return b, nil
+}
+
+func broken(err error) *gqlerror.Error {
+	e := refuse(fault.BadRequest, "the multipart body is broken, or did not come whole")
+	e.Err = errors.Join(e.Err, err)
+	return e
+}
+
+// readPlaces reads the part map: of each file's part, the paths of the variables that stand for it. No path comes twice.
+func readPlaces(b []byte) (map[string][]string, *gqlerror.Error) {
+	raw, err := members(b)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) == 0 || len(raw) > MaxUploads {
+		return nil, refuse(fault.BadRequest, "map must name from 1 to %d files", MaxUploads)
+	}
+	places, seen := make(map[string][]string, len(raw)), map[string]bool{}
+	for name, value := range raw {
+		var paths []string
+		if json.Unmarshal(value, &paths) != nil || len(paths) == 0 {
+			return nil, refuse(fault.BadRequest, "map: %q must be a list of paths, such as [\"variables.file\"]", name)
+		}
+		for _, p := range paths {
+			if rest, ok := strings.CutPrefix(p, "variables."); !ok || rest == "" || seen[p] {
+				return nil, refuse(fault.BadRequest, "map: %q is no path of a variable, or comes twice", p)
+			}
+			seen[p] = true
+		}
+		places[name] = paths
+	}
+	return places, nil
+}
+
+// file takes a file's part, which must be one that map names.
+func (m *multipartRequest) file(p *multipart.Part) *gqlerror.Error {
+	name := p.FormName()
+	if _, known := m.places[name]; !known || m.uploads[name] != nil {
+		return refuse(fault.BadRequest, "the part %q is not in map, or comes twice", name)
+	}
+	f, err := os.CreateTemp("", "upload")
+	if err != nil {
+		return gqlerror.Wrap(fmt.Errorf("an upload: %w", err))
+	}
+	m.files = append(m.files, f)
+	if err := os.Remove(f.Name()); err != nil {
+		return gqlerror.Wrap(fmt.Errorf("an upload: %w", err))
+	}
+	into := &writeErrors{w: f}
+	n, err := io.Copy(into, io.LimitReader(p, min(MaxUploadBytes, maxUploadsBytes-m.bytes)+1))
+	if m.bytes += n; n > MaxUploadBytes {
+		return exceeded("the length of a file in bytes", MaxUploadBytes)
+	}
+	if m.bytes > maxUploadsBytes {
+		return exceeded("the length of all files of a request in bytes", maxUploadsBytes)
+	}
+	if into.err != nil {
+		return gqlerror.Wrap(fmt.Errorf("an upload: %w", into.err))
+	}
+	if err != nil {
+		return broken(err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return gqlerror.Wrap(fmt.Errorf("an upload: %w", err))
+	}
+	m.uploads[name] = &upload.Upload{Filename: p.FileName(), ContentType: p.Header.Get("Content-Type"), Size: n, Content: f}
+	return nil
+}
+
+// writeErrors tells a disk that is full from a client that went away.
+type writeErrors struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (w *writeErrors) Write(p []byte) (n int, err error) {
+	n, err = w.w.Write(p)
+	w.err = errors.Join(w.err, err)
+	return n, err
+}
+
+// place puts a name that nobody can guess where variables stand for files, which must be null there, and keeps the files under these names.
+func (m *multipartRequest) place() *gqlerror.Error {
+	named, pointers := map[string]*upload.Upload{}, map[jsontext.Pointer]string{}
+	for part, paths := range m.places {
+		u := m.uploads[part]
+		if u == nil {
+			return refuse(fault.BadRequest, "map names the part %q, which did not come", part)
+		}
+		name := scalar.UploadPrefix + rand.Text()
+		named[name] = u
+		for _, p := range paths {
+			pointers[pointer(p)] = name
+		}
+	}
+	m.uploads = named
+	var err *gqlerror.Error
+	m.req.variables, err = replaceNulls(m.req.variables, pointers)
+	return err
+}
+
+// pointer makes a JSON Pointer into the variables of a path such as variables.input.files.0.
+func pointer(path string) jsontext.Pointer {
+	var p jsontext.Pointer
+	for _, step := range strings.Split(path, ".")[1:] {
+		p = p.AppendToken(step)
+	}
+	return p
+}
+
+// replaceNulls puts strings in the place of nulls, and leaves every other byte as it is.
+func replaceNulls(raw json.RawMessage, with map[jsontext.Pointer]string) (json.RawMessage, *gqlerror.Error) {
+	var out []byte
+	d, end := jsontext.NewDecoder(strings.NewReader(string(raw))), int64(0)
+	for {
+		t, err := d.ReadToken()
+		if err != nil {
+			break // its end: it was checked
+		}
+		name, wanted := with[d.StackPointer()]
+		if t.Kind() != 'n' || !wanted {
+			continue
+		}
+		at := d.InputOffset()
+		out = strconv.AppendQuote(append(out, raw[end:at-int64(len("null"))]...), name)
+		end = at
+		delete(with, d.StackPointer())
+	}
+	for p := range with {
+		return nil, refuse(fault.BadRequest, "map: there is no null at %s among the variables", p)
+	}
+	return slices.Concat(out, raw[end:]), nil
+}
+
+// close gives up what was read.
+func (m *multipartRequest) close() { closeAll(m.files) }
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // it has no name, and is gone with this
+	}
+}
