@@ -162,7 +162,7 @@ func checkPageArguments(t *testing.T, definition *ast.Definition, field *ast.Fie
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	loaded := load(t)
-	nounVerb := regexp.MustCompile(`^[a-z]+([A-Z][a-z]+)*(Create|Update|Delete|Save|Clear|Restore|Apply|Revoke|Start|Finish|Call|Cancel|Set|Publish|Reject)$`)
+	nounVerb := regexp.MustCompile(`^[a-z]+([A-Z][a-z]+)*(Create|Update|Delete|Save|Clear|Restore|Apply|Revoke|Start|Finish|Call|Cancel|Set|Publish|Reject|Upload)$`)
 	for _, field := range fields(loaded.Mutation) {
 		stem := strings.ToUpper(field.Name[:1]) + field.Name[1:]
 		if !nounVerb.MatchString(field.Name) {

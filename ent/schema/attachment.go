@@ -39,5 +39,7 @@ func (Attachment) Edges() []ent.Edge {
 
 // Indexes of attachments. The one on the hash serves the collector of contents, which looks over all organizations.
 func (Attachment) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("organization_id", "run_id", "position").Unique(), index.Fields("sha256")}
+	return []ent.Index{
+		index.Fields("organization_id", "run_id", "position").Unique(), index.Fields("organization_id", "file_id"), index.Fields("sha256"),
+	}
 }

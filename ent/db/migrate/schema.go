@@ -157,6 +157,11 @@ var (
 				Columns: []*schema.Column{AttachmentsColumns[1], AttachmentsColumns[9], AttachmentsColumns[2]},
 			},
 			{
+				Name:    "attachment_organization_id_file_id",
+				Unique:  false,
+				Columns: []*schema.Column{AttachmentsColumns[1], AttachmentsColumns[3]},
+			},
+			{
 				Name:    "attachment_sha256",
 				Unique:  false,
 				Columns: []*schema.Column{AttachmentsColumns[6]},

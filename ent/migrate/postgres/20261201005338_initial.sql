@@ -182,6 +182,8 @@ CREATE TABLE "attachments" (
   PRIMARY KEY ("id"),
   CONSTRAINT "attachments_runs_run" FOREIGN KEY ("run_id") REFERENCES "runs" ("id") ON UPDATE NO ACTION ON DELETE NO ACTION
 );
+-- Create index "attachment_organization_id_file_id" to table: "attachments"
+CREATE INDEX "attachment_organization_id_file_id" ON "attachments" ("organization_id", "file_id");
 -- Create index "attachment_organization_id_run_id_position" to table: "attachments"
 CREATE UNIQUE INDEX "attachment_organization_id_run_id_position" ON "attachments" ("organization_id", "run_id", "position");
 -- Create index "attachment_sha256" to table: "attachments"
