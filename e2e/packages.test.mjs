@@ -238,6 +238,15 @@ for (const [name, [code, status, how, more]] of Object.entries(processes)) {
   });
 }
 
+test('a full folder of outputs does not keep the next call from starting', { timeout: 120_000 }, async () => {
+  await python('open("/workspace/kept", "w").write("kept")');
+  const made = await python('try:\n    with open(OUT + "/full", "wb", 0) as f:\n        while True: f.write(b"x" * (1 << 20))\nexcept OSError as e: print(e.strerror)');
+  assert.equal(made.stdout, 'No space left on device\n', made.text);
+  assert.deepEqual(made.leftOnComputer, ['full']);
+  await allIsWell();
+  assert.equal((await python('print(open("/workspace/kept").read())')).stdout, 'kept\n');
+});
+
 test('900 KB of arguments', { timeout: 120_000 }, async () => {
   const made = await tool('does', { code: 'print(len(sys.stdin.read()), "GUILDS_SCRIPT_ARGS" in os.environ)', more: 'x'.repeat(900_000) });
   assert.equal(made.status, 'SUCCEEDED', made.text.slice(0, 500));

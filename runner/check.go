@@ -98,6 +98,8 @@ func CheckCall(c Call) error {
 		return fmt.Errorf("%w: working directory %q", ErrInvalid, c.Dir)
 	case len(c.Argv)+len(c.Env) > maxArgs:
 		return fmt.Errorf("%w: %d arguments and variables", ErrTooLarge, len(c.Argv)+len(c.Env))
+	case c.Outputs != "" && checkChange(&FileChange{Op: FilePrune, Path: c.Outputs}) != nil:
+		return fmt.Errorf("%w: the folder of outputs %q", ErrInvalid, c.Outputs)
 	case c.Timeout < 0:
 		return fmt.Errorf("%w: a timeout below 0", ErrInvalid)
 	case len(c.Stdin) > MaxPayloadBytes:

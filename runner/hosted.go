@@ -361,17 +361,17 @@ func (e *execution) lost() response {
 	return response{Result: r, Removed: e.removed}
 }
 
-// result reads the init's word of the program's end: x<pid> <wait status> <cpu us> <max rss KiB> <left over> <remaining>.
+// result reads the init's word of the program's end: x<pid> <wait status> <cpu us> <max rss KiB> <left over> <remaining> <made>.
 func (e *execution) result(s string) response {
 	f := strings.Fields(strings.TrimPrefix(s, "x"))
-	if len(f) != 6 {
+	if len(f) != 7 {
 		return failed(faultLost, errors.New("the init said something else"))
 	}
-	var v [6]int64
+	var v [7]int64
 	for i := range f {
 		v[i], _ = strconv.ParseInt(f[i], 10, 64)
 	}
-	r := &Result{Reason: ReasonExit, CPU: time.Duration(v[2]) * time.Microsecond, PeakMemoryBytes: v[3] << 10, LeftOver: int(v[4])}
+	r := &Result{Reason: ReasonExit, CPU: time.Duration(v[2]) * time.Microsecond, PeakMemoryBytes: v[3] << 10, LeftOver: int(v[4]), Made: v[6] != 0}
 	if !e.began.IsZero() {
 		r.Wall = time.Since(e.began)
 	}

@@ -619,6 +619,8 @@ def _become(num, data, some, fds):
     """Gives up root, and makes this process what the request says. What has to go right does so before the answer."""
     argv, env, cwd, fresh = some(), some(), bytes(data()), num()
     limits = [num() for _ in range(4)]
+    os.pwrite(_mark, bytes(data()), 0)
+    os.close(_mark)
     env = dict(e.split(b"=", 1) for e in env)
     if argv[0] == b"node" and not fresh and not any(limits) and _hand_over(argv, env, cwd, fds):
         os._exit(0)
@@ -1006,6 +1008,25 @@ def _remaining():
     return sum(n.isdigit() and int(n) not in (1, _node) for n in os.listdir("/proc"))
 
 
+def _made():
+    """Whether anything may be in the folder of outputs of the call that has ended."""
+    path = os.pread(_mark, 4096, 0)
+    if not path:
+        return 0
+    os.ftruncate(_mark, 0)
+    try:
+        fd = _folder(path, False)
+        if fd is None:
+            return 0
+        try:
+            with os.scandir(fd) as names:
+                return next(names, None) is not None
+        finally:
+            os.close(fd)
+    except OSError:  # who looks there will be told
+        return 1
+
+
 def _start_node():
     """Starts the node that waits. No program runs now."""
     global _node, _theirs
@@ -1042,6 +1063,7 @@ os.set_inheritable(_WORK, False)
 os.set_inheritable(_CONTROL, False)
 _wake_r, _wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 _note_r, _note_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+_mark = os.memfd_create("outputs")  # the path of the running call's folder of outputs
 _node = _ahead = _theirs = None  # the node that waits, this side of its socket, and, until it is started, the other one
 _unused = _NODE_UNUSED  # calls since one that such a node could have run; at first there was none
 _signal.signal(_signal.SIGCHLD, lambda *_: None)
@@ -1077,7 +1099,7 @@ while _done is None:
         _start_node()
     _pid, _status, _total = _watch(_pid)
     _left = _sweep(_total)
-    _control.send(b"x%d %d %d %d %d %d" % (_pid, _status, max(0, _total[0]) * 1e6, _total[1], _left, _remaining()))
+    _control.send(b"x%d %d %d %d %d %d %d" % (_pid, _status, max(0, _total[0]) * 1e6, _total[1], _left, _remaining(), _made()))
     _unused += 1
     if _node is not None and _unused >= _NODE_UNUSED:
         os.kill(_node, 9)

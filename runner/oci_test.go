@@ -74,7 +74,7 @@ func TestHostRoot(t *testing.T) {
 }
 
 func FuzzInitWords(f *testing.F) {
-	for _, s := range []string{"x7 256 1000 16000 0", "x7 9 0 0 1", "x", "", "x1 2 3 4 5 6", "e0 1 No space left on device", "e-1 0 x", "e"} {
+	for _, s := range []string{"x7 256 1000 16000 0", "x7 9 0 0 1", "x", "", "x1 2 3 4 5 6", "x1 2 3 4 5 6 1", "e0 1 No space left on device", "e-1 0 x", "e"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -82,6 +82,7 @@ func callPayload(c Call) *payload {
 	for _, v := range []int64{c.Limits.AddressSpaceBytes, c.Limits.FileSizeBytes, int64(c.Limits.OpenFiles), int64(c.Limits.Processes)} {
 		p.num(v)
 	}
+	p.bytes([]byte(c.Outputs))
 	p.flush()
 	return p
 }

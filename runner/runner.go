@@ -231,8 +231,10 @@ type Call struct {
 	Timeout time.Duration
 	// Fresh asks for an interpreter that is started for this call alone, where otherwise one that was started ahead would
 	// run it. A program that is no `python3 FILE …` or `node FILE …` is started for its call in any case.
-	Fresh  bool
-	Limits Limits
+	Fresh bool
+	// Outputs is a folder of which Result.Made is to tell whether anything is in it when the call has ended; empty: none.
+	Outputs string
+	Limits  Limits
 }
 
 // Limits of one call, where they are to be lower than the computer's own; 0 leaves those: an address space of
@@ -313,6 +315,8 @@ type Result struct {
 	PeakMemoryBytes int64
 	// LeftOver counts the processes that it left behind and that were killed.
 	LeftOver int
+	// Made is true where something may be in Call.Outputs, and false where that folder is empty or not there.
+	Made bool
 	// Isolation says how the program was kept apart. It is there whenever the program was started, with ErrLost and ErrSink too, and
 	// nil where it was not.
 	Isolation *Isolation

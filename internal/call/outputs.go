@@ -41,7 +41,7 @@ type outputs struct {
 // collect keeps what the call made, where its key has ARTIFACTS, and lists the rest. What cannot be read or kept is left on the computer: the call has ended all the
 // same.
 func (s *Service) collect(ctx context.Context, m *run.Machine, c *claimed, o *outcome) *outputs {
-	if !o.ran || o.code == OutOfMemory || o.status == Lost {
+	if !o.ran || !o.result.Made || o.code == OutOfMemory || o.status == Lost {
 		return &outputs{}
 	}
 	stopped := ctx.Err() != nil // nobody waits for its files

@@ -44,6 +44,7 @@ func (p program) process() runner.Call {
 		},
 		Timeout: p.timeout,
 		Fresh:   p.fresh,
+		Outputs: own + "/outputs",
 	}
 }
 

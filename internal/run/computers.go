@@ -2,7 +2,10 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/script"
@@ -56,6 +59,7 @@ type Machine struct {
 	packages   map[string][]script.VersionFile // of versions that were called, by their ids
 	homeLost   bool                            // the home that was kept could not be brought back
 	litter     string                          // the last call's arguments, to be removed with the next call
+	folders    []string                        // of the calls on this computer, the running one's last
 }
 
 // current is the call that runs.
@@ -190,6 +194,9 @@ func (m *Machine) Dir() string {
 func (m *Machine) Call(ctx context.Context, c runner.Call, sink runner.Sink) (runner.Result, error) {
 	c.Files = append(m.todo, c.Files...)
 	res, err := m.computer.Call(ctx, c, sink)
+	if file, ok := errors.AsType[*runner.FileError](err); ok && file.Full && m.makeRoom(ctx) {
+		res, err = m.computer.Call(ctx, c, sink)
+	}
 	if err == nil {
 		m.todo = nil
 	}
@@ -197,6 +204,26 @@ func (m *Machine) Call(ctx context.Context, c runner.Call, sink runner.Sink) (ru
 		m.drop()
 	}
 	return res, err
+}
+
+// makeRoom removes what earlier calls left in their folders, which share one size; false where there was nothing, or it could not be removed.
+func (m *Machine) makeRoom(ctx context.Context) bool {
+	if len(m.folders) < 2 {
+		return false
+	}
+	m.host.log.Info("what earlier calls left in their folders is removed: there is no room for the next one", "run", m.RunID)
+	own := m.folders[len(m.folders)-1]
+	for some := range slices.Chunk(m.folders[:len(m.folders)-1], changesAtOnce) {
+		changes := make([]runner.FileChange, len(some))
+		for i, folder := range some {
+			changes[i] = runner.FileChange{Op: runner.FileRemove, Path: folder}
+		}
+		if _, err := m.computer.Files(ctx, changes); err != nil {
+			return false
+		}
+	}
+	m.folders = []string{own}
+	return true
 }
 
 // ScriptChanges are the file changes that bring a version of a script into the home, none where it is there by our book. done notes that they
@@ -217,9 +244,9 @@ func (m *Machine) ScriptChanges(ctx context.Context, name, versionID string) (ch
 }
 
 // Litter removes what the call before left in its folder, and notes what this one will.
-func (m *Machine) Litter(path string) []runner.FileChange {
+func (m *Machine) Litter(arguments string) []runner.FileChange {
 	before := m.litter
-	m.litter = path
+	m.litter, m.folders = arguments, append(m.folders, path.Dir(arguments))
 	if before == "" {
 		return nil
 	}
@@ -236,7 +263,7 @@ func (m *Machine) drop() {
 	if err := m.computer.Close(ctx); err != nil {
 		m.host.log.Warn("a computer could not be removed", "run", m.RunID, "error", err)
 	}
-	m.computer, m.todo, m.litter = nil, nil, ""
+	m.computer, m.todo, m.litter, m.folders = nil, nil, "", nil
 	clear(m.files)
 }
 

@@ -367,6 +367,9 @@ func (c *fakeComputer) run(ctx context.Context, call runner.Call, sink runner.Si
 	defer p.kill()
 	res, err := c.follow(ctx, call, sink, out, ended)
 	res.Isolation = c.isolation(call)
+	if call.Outputs != "" && err == nil {
+		res.Made = c.files.holds(call.Outputs)
+	}
 	return res, err
 }
 

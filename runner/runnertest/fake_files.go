@@ -164,3 +164,15 @@ func (f *fakeFiles) list() []string {
 	slices.Sort(l)
 	return l
 }
+
+// holds says whether anything is in a folder.
+func (f *fakeFiles) holds(folder string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for p := range f.entries {
+		if strings.HasPrefix(p, folder+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -91,7 +91,7 @@ func Suite(t *testing.T, newRunner func(t *testing.T) runner.Runner) {
 		run  func(t *testing.T, r runner.Runner)
 	}{
 		{"check", suiteCheck}, {"output and exit code", suiteOutput}, {"what a program is given", suiteGiven}, {"a fresh interpreter", suiteFresh}, {"node", suiteNode},
-		{"exit 137 is no signal", suiteSignal}, {"files", suiteFiles}, {"reading out", suiteRead}, {"a package", suitePackage}, {"a damaged package", suitePackageDamaged}, {"packages that are none", suitePackageInvalid}, {"prune", suitePrune}, {"managed files hold", suiteManaged},
+		{"exit 137 is no signal", suiteSignal}, {"files", suiteFiles}, {"reading out", suiteRead}, {"whether a call made something", suiteMade}, {"a package", suitePackage}, {"a damaged package", suitePackageDamaged}, {"packages that are none", suitePackageInvalid}, {"prune", suitePrune}, {"managed files hold", suiteManaged},
 		{"timeout", suiteTimeout}, {"cancel", suiteCancel}, {"cancelled before", suiteCancelledBefore}, {"a sink that fails", suiteSink},
 		{"one at a time", suiteTurns}, {"closed", suiteClosed}, {"invalid requests", suiteInvalid}, {"two computers share nothing", suiteApart},
 	} {
@@ -192,6 +192,35 @@ func suiteSignal(t *testing.T, r runner.Runner) {
 }
 
 // What is read out: entries in order, contents within bounds, links and what is no file untouched.
+// suiteMade: a call's end says whether anything is in its folder of outputs.
+func suiteMade(t *testing.T, r runner.Runner) {
+	c := Start(t, r, runner.Spec{})
+	for i, made := range []bool{false, true, false} {
+		own := fmt.Sprintf("%s/call_%d", runner.Calls, i)
+		source := "#fake: out x\nprint('x')\n"
+		if made {
+			source = "#fake: write " + own + "/outputs/x x\nopen('" + own + "/outputs/x', 'w').write('x')\n"
+		}
+		call := runner.Call{
+			Argv: []string{"python3", own + "/main.py"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/workspace", Outputs: own + "/outputs",
+			Files: []runner.FileChange{
+				{Op: runner.FileWrite, Path: own + "/main.py", Mode: 0o444, Content: []byte(source)},
+				{Op: runner.FileMkdir, Path: own + "/outputs", Mode: 0o755, UID: runner.ScriptUser, GID: runner.ScriptUser},
+			},
+		}
+		if res, out := Run(t, c, call); res.Made != made || res.ExitCode != 0 {
+			t.Errorf("%+v %s", res, out.Stderr.String())
+		}
+		call.Outputs = ""
+		if res, _ := Run(t, c, call); res.Made {
+			t.Errorf("without a folder of outputs: %+v", res)
+		}
+	}
+	if _, err := c.Call(t.Context(), runner.Call{Argv: []string{"python3"}, Dir: "/", Outputs: "/etc"}, runner.Discard); !errors.Is(err, runner.ErrInvalid) {
+		t.Errorf("outputs of elsewhere: %v", err)
+	}
+}
+
 func suiteRead(t *testing.T, r runner.Runner) {
 	c := Start(t, r, runner.Spec{})
 	file := func(path, content string) runner.FileChange {
