@@ -20,8 +20,9 @@ import (
 
 // families are the families of one answer.
 type families struct {
-	mu sync.Mutex
-	of map[any]*family // by object
+	mu    sync.Mutex
+	of    map[any]*family // by object
+	texts script.TextBudget
 	// contents counts the bytes that the answer has as values.
 	contents int
 }
@@ -56,6 +57,11 @@ func takeContent(ctx context.Context, size, most int) bool {
 	}
 	f.contents += size
 	return true
+}
+
+// textBudget is how many bytes of files' texts the answer still reads.
+func textBudget(ctx context.Context) *script.TextBudget {
+	return &ctx.Value(familiesKey{}).(*families).texts
 }
 
 // join makes a family of objects; those that have one keep it.

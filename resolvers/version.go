@@ -41,7 +41,9 @@ func (r *scriptFileResolver) Size(ctx context.Context, obj *script.VersionFile) 
 }
 
 func (r *scriptFileResolver) Text(ctx context.Context, obj *script.VersionFile) (*string, error) {
-	return load(ctx, obj, loadKey{field: "text"}, (*script.VersionFile).TextKey, r.Scripts.Texts)
+	return load(ctx, obj, loadKey{field: "text"}, (*script.VersionFile).TextKey, func(ctx context.Context, _ string, keys []string) (map[string]*string, error) {
+		return r.Scripts.Texts(ctx, keys, textBudget(ctx))
+	})
 }
 
 func (r *scriptVersionResolver) Script(ctx context.Context, obj *script.Version) (*script.Script, error) {
@@ -52,7 +54,9 @@ func (r *scriptVersionResolver) Source(ctx context.Context, obj *script.Version)
 	if !obj.Package {
 		return &obj.Source, nil
 	}
-	return load(ctx, obj, loadKey{field: "source"}, versionID, r.Scripts.EntryTexts)
+	return load(ctx, obj, loadKey{field: "source"}, versionID, func(ctx context.Context, organizationID string, ids []string) (map[string]*string, error) {
+		return r.Scripts.EntryTexts(ctx, organizationID, ids, textBudget(ctx))
+	})
 }
 
 func (r *scriptVersionResolver) Files(ctx context.Context, obj *script.Version) ([]*script.VersionFile, error) {

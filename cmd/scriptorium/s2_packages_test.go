@@ -91,7 +91,7 @@ func TestS2Create(t *testing.T) {
 		})
 		if got := bad.refusals(); got != "INVALID input.description, INVALID input.entrypoint.0, INVALID input.entrypoint.1, SCHEMA_INVALID input.parameters, INVALID input.files.1.path, "+
 			"INVALID input.timeoutSeconds, INVALID input.labels.0.value, INVALID input.labels.1.name, INVALID input.metadata, INVALID input.idempotencyKey" {
-			t.Errorf("all at once: %s", got)
+			t.Errorf("all at five times: %s", got)
 		}
 		if after := manager.all(); after != before {
 			t.Errorf("what was refused changed %s to %s", before, after)
@@ -410,6 +410,39 @@ func TestS2Fget(t *testing.T) {
 			if got := body(r); r.StatusCode != http.StatusNotFound || requestIDs.ReplaceAllString(got, "") != requestIDs.ReplaceAllString(missing, "") {
 				t.Errorf("%d %s, a missing one %s", r.StatusCode, got, missing)
 			}
+		}
+	})
+}
+
+// TestS2Text: texts of files are bounded together, however a query asks for them.
+func TestS2Text(t *testing.T) {
+	t.Parallel()
+	onShelf(t, func(t *testing.T, _, worker *shelf) {
+		files := []any{textFile("main.py", strings.Repeat("#", 900_000))}
+		for i := range 11 {
+			files = append(files, map[string]any{"path": fmt.Sprint("large", i), "fileId": worker.upload(fmt.Sprint(i) + strings.Repeat("l", 999_990))})
+		}
+		files = append(files, map[string]any{"path": "half", "fileId": worker.upload("\xe2\x82")}, map[string]any{"path": "larger", "fileId": worker.upload(strings.Repeat("l", 1_000_001))})
+		worker.creates("large", map[string]any{"files": files})
+		d := worker.must(t, worker.secret, `{ script(name: "large") { latestVersion { source half: file(path: "half") { text } larger: file(path: "larger") { text } large: file(path: "large10") { text } } } }`, nil)
+		v := at[map[string]any](t, d, "script", "latestVersion")
+		if len(v["source"].(string)) != 900_000 || v["half"].(map[string]any)["text"] != nil || v["larger"].(map[string]any)["text"] != nil || len(at[string](t, v, "large", "text")) < 999_990 {
+			t.Error("a text is not what was written")
+		}
+		// They are 11.9 MB, and are read again for each field of the root: five times are within 64 MiB, six are not.
+		ask := func(times int) string {
+			var query strings.Builder
+			for i := range times {
+				fmt.Fprintf(&query, ` s%d: script(name: "large") { latestVersion { files { text } } }`, i)
+			}
+			a := worker.send(t, worker.secret, "{"+query.String()+" }", nil).body
+			return a[:min(len(a), 300)]
+		}
+		if a := ask(5); strings.Contains(a, "LIMIT_EXCEEDED") {
+			t.Errorf("five times: %s", a)
+		}
+		if a := ask(6); !strings.Contains(a, "LIMIT_EXCEEDED") {
+			t.Errorf("six times: %s", a)
 		}
 	})
 }

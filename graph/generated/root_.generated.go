@@ -6339,8 +6339,8 @@ type ScriptFile {
   "Of its bytes, in lower-case hex."
   sha256: String!
   """
-  Its text; null where it is no UTF-8, and where it is larger than 1,000,000 bytes. One query reads at most 64 MiB of files, each of the same content
-  once, else it gets the top-level error LIMIT_EXCEEDED: ask for fewer files at a time.
+  Its text; null where it is no UTF-8, and where it is larger than 1,000,000 bytes. One query reads at most 64 MiB of them, with the
+  sources of packages, else it gets the top-level error LIMIT_EXCEEDED: ask for fewer files at a time.
   """
   text: String @goField(forceResolver: true)
   "Where GET answers its bytes: a path of this server, under the same Authorization, with the SHA-256 as its ETag. Rule: S2-fget."

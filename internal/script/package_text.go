@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
@@ -15,15 +16,25 @@ import (
 // maxText is how many bytes a file has whose text is answered.
 const maxText = MaxSource
 
+// TextBudget is how many bytes of files' texts one query still reads.
+type TextBudget struct{ spent atomic.Int64 }
+
+// take takes bytes out of the budget, or refuses them.
+func (b *TextBudget) take(n int64) error {
+	if b.spent.Add(n) > MaxSources {
+		return fault.NewProblem(fault.LimitExceeded, "these files are more than %d bytes: ask for fewer at a time", MaxSources)
+	}
+	return nil
+}
+
 // TextKey names the text of the file for Texts: files of the same content have the same.
 func (f *VersionFile) TextKey() string { return f.SHA256 + " " + strconv.FormatInt(f.Size, 10) }
 
-// Texts answers the texts of contents by their TextKeys: nil where it is no UTF-8, or too large. They are as many bytes as MaxSources at most.
-func (s *Service) Texts(ctx context.Context, _ string, keys []string) (map[string]*string, error) {
-	total := int64(0)
-	sizes := make(map[string]int64, len(keys))
+// Texts answers the texts of contents by their TextKeys: nil where it is no UTF-8, or too large.
+func (s *Service) Texts(ctx context.Context, keys []string, budget *TextBudget) (map[string]*string, error) {
+	texts := make(map[string]*string, len(keys))
 	for _, key := range keys {
-		_, decimal, _ := strings.Cut(key, " ")
+		sha256, decimal, _ := strings.Cut(key, " ")
 		size, err := strconv.ParseInt(decimal, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("script: the key of a text: %w", err)
@@ -31,14 +42,9 @@ func (s *Service) Texts(ctx context.Context, _ string, keys []string) (map[strin
 		if size > maxText {
 			continue
 		}
-		if total += size; total > MaxSources {
-			return nil, fault.NewProblem(fault.LimitExceeded, "these files are more than %d bytes: ask for fewer at a time", MaxSources)
+		if err := budget.take(size); err != nil {
+			return nil, err
 		}
-		sizes[key] = size
-	}
-	texts := make(map[string]*string, len(sizes))
-	for key := range sizes {
-		sha256, _, _ := strings.Cut(key, " ")
 		text, err := s.read(ctx, sha256)
 		if err != nil {
 			return nil, err
@@ -64,7 +70,7 @@ func (s *Service) read(ctx context.Context, sha256 string) (string, error) {
 }
 
 // EntryTexts answers, by the version's id, the text of the file that each package's entrypoint names, as Texts does.
-func (s *Service) EntryTexts(ctx context.Context, organizationID string, versionIDs []string) (map[string]*string, error) {
+func (s *Service) EntryTexts(ctx context.Context, organizationID string, versionIDs []string, budget *TextBudget) (map[string]*string, error) {
 	files, err := entryFiles(ctx, s.db.SQL(), organizationID, versionIDs)
 	if err != nil {
 		return nil, err
@@ -77,7 +83,7 @@ func (s *Service) EntryTexts(ctx context.Context, organizationID string, version
 	for key := range keys {
 		distinct = append(distinct, key)
 	}
-	texts, err := s.Texts(ctx, organizationID, distinct)
+	texts, err := s.Texts(ctx, distinct, budget)
 	found := make(map[string]*string, len(files))
 	for _, f := range files {
 		found[f.VersionID] = texts[f.TextKey()]
