@@ -79,7 +79,7 @@ func (h *Handler) readMultipart(w http.ResponseWriter, r *http.Request, boundary
 	_, _ = io.CopyN(io.Discard, r.Body, drained)
 	w.Header().Set("Connection", "close")
 	status := http.StatusBadRequest
-	if codeOf(err) == fault.LimitExceeded {
+	if p, ok := errors.AsType[*fault.Problem](err); ok && p.Code == fault.LimitExceeded {
 		status = http.StatusRequestEntityTooLarge
 	}
 	return nil, status, err

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/scriptorium-dev/scriptorium/internal/database"
-	"github.com/scriptorium-dev/scriptorium/internal/id"
 )
 
 // shelf is an organization with its scripts, as one of its keys sees it.
@@ -141,23 +137,14 @@ func (s *shelf) versions(script string) string {
 	return strings.Join(all, ", ")
 }
 
-// upload keeps bytes as an upload of the key's organization, and answers its id.
+// upload uploads a file by a multipart request.
 func (s *shelf) upload(content string) string {
 	s.t.Helper()
-	kept, err := s.server.words.Files.Keep(s.t.Context(), strings.NewReader(content), 1<<30)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	d := s.must(s.t, s.secret, `{ viewer { organization { id } key { id } } }`, nil)
-	file := id.New(id.File)
-	err = s.db.InTx(s.t.Context(), func(ctx context.Context, tx *database.Tx) error {
-		_, err := tx.SQL().ExecContext(ctx, `INSERT INTO files (id, organization_id, created_at, key_id, filename, content_type, sha256, size)
-			VALUES ($1, $2, $3, $4, 'upload', 'application/octet-stream', $5, $6)`, file, at[string](s.t, d, "viewer", "organization", "id"), database.Now(),
-			at[string](s.t, d, "viewer", "key", "id"), kept.SHA256, kept.Size)
-		return err
-	})
-	if err != nil {
-		s.t.Fatal(err)
+	a := s.serve(multipartRequest(s.t, uploadOperations, `{"0": ["variables.file"]}`, sentFile{"0", "upload.bin", "", content}), s.secret)
+	_, rest, found := strings.Cut(a.body, `"id":"`)
+	file, _, _ := strings.Cut(rest, `"`)
+	if a.status != http.StatusOK || !found {
+		s.t.Fatalf("an upload is answered %d %s", a.status, a.body)
 	}
 	return file
 }
@@ -165,11 +152,7 @@ func (s *shelf) upload(content string) string {
 // forget deletes an upload.
 func (s *shelf) forget(file string) {
 	s.t.Helper()
-	err := s.db.InTx(s.t.Context(), func(ctx context.Context, tx *database.Tx) error {
-		_, err := tx.SQL().ExecContext(ctx, "DELETE FROM files WHERE id = $1", file)
-		return err
-	})
-	if err != nil {
-		s.t.Fatal(err)
+	if p := s.do("fileDelete", "deletedId", map[string]any{"file": file}); at[string](s.t, p, "deletedId") != file {
+		s.t.Fatal(p)
 	}
 }
