@@ -46,7 +46,7 @@ func (r *queryResolver) Script(ctx context.Context, name string) (*script.Script
 	return r.Resolver.Scripts.PackageByName(ctx, organizationOf(ctx), name)
 }
 
-func (r *queryResolver) Scripts(ctx context.Context, first *int, after *string, last *int, before *string, filter *script.Filter, orderBy script.Order) (*page.Connection[*script.Script], error) {
+func (r *queryResolver) Scripts(ctx context.Context, first *int, after *string, last *int, before *string, filter *script.Filter, orderBy *script.Order) (*page.Connection[*script.Script], error) {
 	return r.Resolver.Scripts.PackagePage(ctx, organizationOf(ctx), filter, orderBy, page.Args{First: first, After: after, Last: last, Before: before})
 }
 

@@ -461,7 +461,7 @@ type ComplexityRoot struct {
 		Runs            func(childComplexity int, first *int, after *string, last *int, before *string, agent *string) int
 		Script          func(childComplexity int, name string) int
 		ScriptChangeLog func(childComplexity int, agent *string, first *int, after *string, last *int, before *string) int
-		Scripts         func(childComplexity int, first *int, after *string, last *int, before *string, filter *script.Filter, orderBy script.Order) int
+		Scripts         func(childComplexity int, first *int, after *string, last *int, before *string, filter *script.Filter, orderBy *script.Order) int
 		Tool            func(childComplexity int, name string) int
 		Tools           func(childComplexity int, names []string) int
 		Viewer          func(childComplexity int) int
@@ -2574,7 +2574,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Scripts(childComplexity, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string), args["filter"].(*script.Filter), args["orderBy"].(script.Order)), true
+		return e.ComplexityRoot.Query.Scripts(childComplexity, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string), args["filter"].(*script.Filter), args["orderBy"].(*script.Order)), true
 	case "Query.tool":
 		if e.ComplexityRoot.Query.Tool == nil {
 			break
@@ -5642,8 +5642,8 @@ type StreamGap {
     before: Cursor
     "Only scripts that fit all of it; left out: all."
     filter: ScriptFilter
-    "The order. Names rise; times fall, the newest first. A cursor belongs to one order."
-    orderBy: ScriptOrder! = NAME
+    "The order; null: NAME. A cursor belongs to one order."
+    orderBy: ScriptOrder = NAME
   ): ScriptConnection!
 }
 

@@ -80,7 +80,7 @@ type QueryResolver interface {
 	Run(ctx context.Context, id string) (*run.Run, error)
 	Runs(ctx context.Context, first *int, after *string, last *int, before *string, agent *string) (*page.Connection[*run.Run], error)
 	Script(ctx context.Context, name string) (*script.Script, error)
-	Scripts(ctx context.Context, first *int, after *string, last *int, before *string, filter *script.Filter, orderBy script.Order) (*page.Connection[*script.Script], error)
+	Scripts(ctx context.Context, first *int, after *string, last *int, before *string, filter *script.Filter, orderBy *script.Order) (*page.Connection[*script.Script], error)
 	Tool(ctx context.Context, name string) (*tool.Tool, error)
 	Tools(ctx context.Context, names []string) ([]*tool.Tool, error)
 }
@@ -827,8 +827,8 @@ func (ec *executionContext) field_Query_scripts_args(ctx context.Context, rawArg
 	}
 	args["filter"] = arg4
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) (script.Order, error) {
-			return ec.unmarshalNScriptOrder2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOrder(ctx, v)
+		func(ctx context.Context, v any) (*script.Order, error) {
+			return ec.unmarshalOScriptOrder2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3188,7 +3188,7 @@ func (ec *executionContext) _Query_scripts(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Scripts(ctx, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string), fc.Args["filter"].(*script.Filter), fc.Args["orderBy"].(script.Order))
+			return ec.Resolvers.Query().Scripts(ctx, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string), fc.Args["filter"].(*script.Filter), fc.Args["orderBy"].(*script.Order))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *page.Connection[*script.Script]) graphql.Marshaler {

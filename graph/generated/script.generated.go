@@ -2787,21 +2787,6 @@ func (ec *executionContext) unmarshalNScriptFileInput2ᚖgithubᚗcomᚋscriptor
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNScriptOrder2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOrder(ctx context.Context, v any) (script.Order, error) {
-	tmp, err := graphql.UnmarshalString(v)
-	res := script.Order(tmp)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNScriptOrder2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOrder(ctx context.Context, sel ast.SelectionSet, v script.Order) graphql.Marshaler {
-	_ = sel
-	res := graphql.MarshalString(string(v))
-	if res == graphql.Null {
-		graphql.AddInvalidNullFromMarshaler(ctx, "ScriptOrder!")
-	}
-	return res
-}
-
 func (ec *executionContext) marshalNScriptOwner2githubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOwner(ctx context.Context, sel ast.SelectionSet, v script.Owner) graphql.Marshaler {
 	if v == nil {
 		graphql.AddInvalidNullError(ctx, "ScriptOwner!")
@@ -2859,6 +2844,25 @@ func (ec *executionContext) unmarshalOScriptFilter2ᚖgithubᚗcomᚋscriptorium
 	}
 	res, err := ec.unmarshalInputScriptFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOScriptOrder2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOrder(ctx context.Context, v any) (*script.Order, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := script.Order(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOScriptOrder2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐOrder(ctx context.Context, sel ast.SelectionSet, v *script.Order) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) unmarshalOTakesEffect2ᚖgithubᚗcomᚋscriptoriumᚑdevᚋscriptoriumᚋinternalᚋscriptᚐTakesEffect(ctx context.Context, v any) (*script.TakesEffect, error) {

@@ -55,8 +55,9 @@ func (f *Filter) none() bool {
 	return f != nil && f.NameContains != nil && !nameParts.MatchString(*f.NameContains)
 }
 
-// PackagePage answers a page of the organization's scripts as the viewer sees them, in one statement (S2-list).
-func (s *Service) PackagePage(ctx context.Context, organizationID string, filter *Filter, order Order, args page.Args) (*Connection, error) {
+// PackagePage answers a page of the organization's scripts as the viewer sees them, in one statement (S2-list); no order is by name.
+func (s *Service) PackagePage(ctx context.Context, organizationID string, filter *Filter, by *Order, args page.Args) (*Connection, error) {
+	order := orDefault(by, OrderName)
 	w, err := args.WindowOf("packages by "+string(order), func(cursor string) (string, error) {
 		key, err := page.Decode("packages by "+string(order), cursor)
 		if err == nil {
