@@ -21,8 +21,10 @@ import (
 // idKinds says what kind of id each ID argument and ID input field of the schema takes. The walk fails for one that is not here, and
 // for a row here that the schema does not have.
 var idKinds = map[string][]id.Kind{
-	"node.id":                                {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change, id.Approval},
-	"nodes.ids":                              {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change, id.Approval},
+	"node.id":                                {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change, id.Approval, id.File},
+	"nodes.ids":                              {id.Organization, id.Key, id.Agent, id.Script, id.Version, id.Run, id.Snapshot, id.Call, id.Change, id.Approval, id.File},
+	"file.id":                                {id.File},
+	"fileDelete.input.file":                  {id.File},
 	"agent.id":                               {id.Agent},
 	"run.id":                                 {id.Run},
 	"call.id":                                {id.Call},
@@ -61,7 +63,7 @@ var idKinds = map[string][]id.Kind{
 }
 
 // noIDs are the root fields that take no id at all.
-var noIDs = []string{"viewer", "tool", "tools", "script", "scripts", "agents", "deployment", "agentCreate"}
+var noIDs = []string{"viewer", "tool", "tools", "script", "scripts", "files", "fileUpload", "agents", "deployment", "agentCreate"}
 
 // idRoutes are the HTTP routes with an id in their path.
 var idRoutes = map[string]id.Kind{
@@ -316,6 +318,9 @@ func (s *testServer) untouched(t *testing.T, theirs map[id.Kind]string) {
 		if err := row.Scan(&n); err != nil || n != 1 {
 			t.Errorf("the other's %s is gone (%v)", kind, err)
 		}
+	}
+	if err := s.db.SQL().QueryRowContext(t.Context(), "SELECT id FROM files WHERE id = $1", theirs[id.File]).Scan(new(string)); err != nil {
+		t.Errorf("the other's file is gone (%v)", err)
 	}
 	var drafts int
 	row := s.db.SQL().QueryRowContext(t.Context(), "SELECT count(*) FROM versions WHERE id = $1 AND published_at IS NULL AND rejected_at IS NULL", theirs[draftKind])
