@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
+	"github.com/scriptorium-dev/scriptorium/internal/upload"
 )
 
 // bare is a handler without resolvers: what is fuzzed is done before any of them is called.
@@ -118,4 +119,41 @@ func TestDocumentCacheIsBounded(t *testing.T) {
 	if c.bytes > 100 || len(c.byKey) != c.order.Len() || c.get("{a:__typename}") == nil || c.get("{d:__typename}"+strings.Repeat(" ", 100)) != nil {
 		t.Fatalf("%d bytes, %d documents", c.bytes, c.order.Len())
 	}
+}
+
+// FuzzMultipart holds that files come to the places that map names, where there was null, and that every other byte of the variables stays.
+func FuzzMultipart(f *testing.F) {
+	f.Add([]byte(`{"0": ["variables.file"]}`), []byte(`{"file": null}`))
+	f.Add([]byte(`{"0": ["variables.a.0", "variables.a.1"], "1": ["variables.b.c"]}`), []byte(`{"a": [null, null], "b": {"c":null,"d":1.0}}`))
+	f.Add([]byte(`{"0": ["variables.a~/b"]}`), []byte(`{"a~/b": null}`))
+	f.Add([]byte(`{"0": ["variables."]}`), []byte(`{"": null}`))
+	f.Add([]byte(`{"0": ["variables.a", "variables.a"]}`), []byte(`{"a": null, "a": null}`))
+	f.Add([]byte(`{"\ud800": ["variables.a"]}`), []byte(`[null]`))
+	f.Fuzz(func(t *testing.T, places, variables []byte) {
+		paths, refused := readPlaces(places)
+		if refused != nil {
+			if refused.Message == "" {
+				t.Fatal("refused without a message")
+			}
+			return
+		}
+		m := &multipartRequest{req: &request{}, places: paths, uploads: map[string]*upload.Upload{}}
+		if err := m.req.setObject("variables", variables); err != nil {
+			return
+		}
+		before := string(m.req.variables)
+		for part := range paths {
+			m.uploads[part] = &upload.Upload{}
+		}
+		if err := m.place(); err != nil {
+			return
+		}
+		after := string(m.req.variables)
+		for name := range m.uploads {
+			after = strings.ReplaceAll(after, `"`+name+`"`, "null")
+		}
+		if after != before || !json.Valid(m.req.variables) || len(m.uploads) != len(paths) {
+			t.Fatalf("%s with %s became %s", before, places, m.req.variables)
+		}
+	})
 }
