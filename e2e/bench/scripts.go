@@ -108,6 +108,26 @@ func (s *served) callHello(ctx context.Context, run string) error {
 	return err
 }
 
+// publishHello registers hello as a script of the organization.
+func (s *served) publishHello(ctx context.Context) error {
+	return s.Do(ctx, `mutation($source: String!) { scriptCreate(input: { name: "hello", description: "Says hello.", entrypoint: ["python3", "main.py"],
+	  files: [{ path: "main.py", content: $source }] }) { userErrors { code message path } } }`, map[string]string{"source": hello.source}, nil)
+}
+
+// callDirectly calls the organization's hello without a run, and waits for its end.
+func (s *served) callDirectly(ctx context.Context) error {
+	var called struct {
+		ToolCall struct {
+			Call struct{ Status, Stdout string }
+		}
+	}
+	err := s.Do(ctx, `mutation { toolCall(input: { name: "script__hello" }) { call { status stdout } userErrors { code message path } } }`, nil, &called)
+	if c := called.ToolCall.Call; err == nil && (c.Status != "SUCCEEDED" || c.Stdout != hello.prints) {
+		err = fmt.Errorf("the call is %s and printed %q", c.Status, c.Stdout)
+	}
+	return err
+}
+
 // begin calls a tool without waiting for its end, and answers the call's id.
 func (s *served) begin(ctx context.Context, run string, p program) (string, error) {
 	var called struct {
