@@ -13,6 +13,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/graph"
 	"github.com/scriptorium-dev/scriptorium/graph/generated"
 	"github.com/scriptorium-dev/scriptorium/graph/playground"
+	"github.com/scriptorium-dev/scriptorium/internal/artifact"
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/deployment"
@@ -23,6 +24,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/internal/script"
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
+	"github.com/scriptorium-dev/scriptorium/internal/tool"
 	"github.com/scriptorium-dev/scriptorium/resolvers"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/schema"
@@ -137,6 +139,8 @@ func (c *config) limits() deployment.Limits {
 		"computers": int64(c.Computers), "computerIdleSeconds": int64(c.ComputerIdle / time.Second), "queuedCalls": int64(c.Queue),
 		"queuedCallsOfRun": call.DefaultMaxQueued, "queueSeconds": int64(call.MaxQueueTime / time.Second),
 		"computerMemoryBytes": runner.DefaultMemoryBytes, "workspaceBytes": runner.DefaultWorkspaceBytes, "homeBytes": runner.DefaultHomeBytes,
-		"tmpBytes": runner.DefaultTmpBytes, "processes": runner.DefaultProcesses, "openFiles": runner.DefaultOpenFiles,
+		"toolsOfRun": tool.MaxTools, "toolEntries": tool.MaxEntries, "attachments": run.MaxAttachments, "attachmentBytes": run.MaxAttachmentBytes, "attachmentsBytes": run.MaxAttachedBytes,
+		"artifactsPerCall": artifact.MaxPerCall, "artifactBytes": artifact.MaxBytes, "artifactContentBytes": artifact.MaxContent, "leftOnComputer": call.MaxLeft,
+		"toolRules": key.MaxToolRules, "scriptsBytes": runner.DefaultScriptsBytes, "tmpBytes": runner.DefaultTmpBytes, "processes": runner.DefaultProcesses, "openFiles": runner.DefaultOpenFiles,
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 const evidenceOf = `id status errorCode durationMs cpuMs peakMemoryBytes evidence { wallMs cpuMs peakMemoryBytes reason processesKilled isolation {
 	gvisor platform network imageDigest memoryLimit processesLeft mounts { path type readOnly }
-	limits { memoryBytes addressSpaceBytes fileSizeBytes openFiles processes workspaceBytes homeBytes tmpBytes timeoutSeconds } } }`
+	limits { memoryBytes addressSpaceBytes fileSizeBytes openFiles processes workspaceBytes scriptsBytes homeBytes tmpBytes timeoutSeconds } } }`
 
 // calls calls script_run in a run and answers the call with its evidence.
 func (s *testServer) calls(t *testing.T, secret, runID, name string, wait bool) map[string]any {
@@ -62,7 +62,7 @@ func isolated(t *testing.T, report *runner.Report, timeoutSeconds int) (want map
 		"processesLeft": 0,
 		"limits": map[string]any{
 			"memoryBytes": "536870912", "addressSpaceBytes": "536870912", "fileSizeBytes": "268435456", "openFiles": 1024, "processes": 64,
-			"workspaceBytes": "268435456", "homeBytes": "268435456", "tmpBytes": "67108864", "timeoutSeconds": timeoutSeconds,
+			"workspaceBytes": "268435456", "scriptsBytes": "268435456", "homeBytes": "268435456", "tmpBytes": "67108864", "timeoutSeconds": timeoutSeconds,
 		},
 		"mounts": []map[string]any{
 			{"path": "/", "type": "fake", "readOnly": true}, {"path": "/workspace", "type": "tmpfs", "readOnly": false},

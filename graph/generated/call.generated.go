@@ -1488,6 +1488,29 @@ func (ec *executionContext) fieldContext_CallIsolationLimits_workspaceBytes(_ co
 	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "BigInt")
 }
 
+func (ec *executionContext) _CallIsolationLimits_scriptsBytes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CallIsolationLimits_scriptsBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ScriptsBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNBigInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CallIsolationLimits_scriptsBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CallIsolationLimits", field, false, false, "BigInt")
+}
+
 func (ec *executionContext) _CallIsolationLimits_homeBytes(ctx context.Context, field graphql.CollectedField, obj *call.IsolationLimits) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2719,6 +2742,11 @@ func (ec *executionContext) _CallIsolationLimits(ctx context.Context, sel ast.Se
 			}
 		case "workspaceBytes":
 			out.Values[i] = ec._CallIsolationLimits_workspaceBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "scriptsBytes":
+			out.Values[i] = ec._CallIsolationLimits_scriptsBytes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

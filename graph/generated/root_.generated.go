@@ -263,6 +263,7 @@ type ComplexityRoot struct {
 		MemoryBytes       func(childComplexity int) int
 		OpenFiles         func(childComplexity int) int
 		Processes         func(childComplexity int) int
+		ScriptsBytes      func(childComplexity int) int
 		TimeoutSeconds    func(childComplexity int) int
 		TmpBytes          func(childComplexity int) int
 		WorkspaceBytes    func(childComplexity int) int
@@ -1593,6 +1594,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CallIsolationLimits.Processes(childComplexity), true
+	case "CallIsolationLimits.scriptsBytes":
+		if e.ComplexityRoot.CallIsolationLimits.ScriptsBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CallIsolationLimits.ScriptsBytes(childComplexity), true
 	case "CallIsolationLimits.timeoutSeconds":
 		if e.ComplexityRoot.CallIsolationLimits.TimeoutSeconds == nil {
 			break
@@ -3843,7 +3850,7 @@ type Agent implements Node {
   id: ID!
   "A name for people."
   name: String!
-  "Whether its runs are offered tools; off: a new run has none, neither the five script tools nor scripts of its own name. Default true. Rules: S1-switch, S1-five."
+  "Whether its runs are offered its scripts; off: a new run has neither the five script tools nor scripts of its own name, only what ` + "`" + `tools` + "`" + ` and runCreate name of the organization's. Default true. Rules: S1-switch, S1-five."
   scripting: Boolean!
   """
   Whether its runs go on from the home that its last computer left: the files, folders and links that programs made in ` + "`" + `/home/<agent id>` + "`" + `. Default false: a
@@ -4433,6 +4440,8 @@ type CallIsolationLimits {
   processes: Int!
   "Size of /workspace, in bytes."
   workspaceBytes: BigInt!
+  "Size of the folder of packages, in bytes; 0 of calls that ended before there was one."
+  scriptsBytes: BigInt!
   "Size of /home, in bytes."
   homeBytes: BigInt!
   "Size of /tmp, in bytes."
@@ -4915,9 +4924,9 @@ enum Capability {
   TOOLING
   "Calls that run on a computer."
   COMPUTER
-  "Uploads: kept for later, nothing asks for it yet."
+  "Uploads: making them, and giving them to runs."
   FILES
-  "Artifacts of calls: kept for later, nothing asks for it yet."
+  "Artifacts of calls: what its calls write is kept, and it may read the bytes."
   ARTIFACTS
   "Keys, approvals and drafts."
   MANAGEMENT
@@ -6859,6 +6868,8 @@ func (ec *executionContext) childFields_CallIsolationLimits(ctx context.Context,
 		return ec.fieldContext_CallIsolationLimits_processes(ctx, field)
 	case "workspaceBytes":
 		return ec.fieldContext_CallIsolationLimits_workspaceBytes(ctx, field)
+	case "scriptsBytes":
+		return ec.fieldContext_CallIsolationLimits_scriptsBytes(ctx, field)
 	case "homeBytes":
 		return ec.fieldContext_CallIsolationLimits_homeBytes(ctx, field)
 	case "tmpBytes":

@@ -68,6 +68,7 @@ type IsolationLimits struct {
 	OpenFiles         int   `json:"openFiles"`
 	Processes         int   `json:"processes"`
 	WorkspaceBytes    int64 `json:"workspaceBytes"`
+	ScriptsBytes      int64 `json:"scriptsBytes"`
 	HomeBytes         int64 `json:"homeBytes"`
 	TmpBytes          int64 `json:"tmpBytes"`
 	TimeoutSeconds    int   `json:"timeoutSeconds"`
@@ -102,7 +103,7 @@ func isolationOf(r *runner.Isolation) ([]byte, error) {
 		Gvisor: r.Gvisor, Platform: r.Platform, Network: r.Network, ImageDigest: r.ImageDigest, MemoryLimit: r.MemoryLimit, ProcessesLeft: r.Remaining,
 		Limits: IsolationLimits{
 			MemoryBytes: l.MemoryBytes, AddressSpaceBytes: l.AddressSpaceBytes, FileSizeBytes: l.FileSizeBytes, OpenFiles: l.OpenFiles,
-			Processes: l.Processes, WorkspaceBytes: l.WorkspaceBytes, HomeBytes: l.HomeBytes, TmpBytes: l.TmpBytes,
+			Processes: l.Processes, WorkspaceBytes: l.WorkspaceBytes, ScriptsBytes: l.ScriptsBytes, HomeBytes: l.HomeBytes, TmpBytes: l.TmpBytes,
 			TimeoutSeconds: int(l.Timeout / time.Second),
 		},
 		Mounts: make([]Mount, len(r.Mounts)),
