@@ -552,7 +552,7 @@ func TestS2Direct1(t *testing.T) {
 func TestS2Attachments(t *testing.T) {
 	t.Parallel()
 	onShelf(t, func(t *testing.T, manager, worker *shelf) {
-		manager.creates("reads", fakes("cat /workspace/upload"))
+		manager.creates("reads", fakes("cat /workspace/upload.bin"))
 		file := manager.upload("figures\n")
 		run, _ := manager.offers("script__reads", map[string]any{"attachments": []any{file}})
 		manager.forget(file)
@@ -560,7 +560,7 @@ func TestS2Attachments(t *testing.T) {
 			t.Errorf("%v", made)
 		}
 		d := manager.must(t, manager.secret, `query($r: ID!) { run(id: $r) { attachments { id filename size sha256 contentType url createdAt } } }`, map[string]any{"r": run})
-		if at[string](t, d, "run", "attachments", 0, "filename") != "upload" || at[float64](t, d, "run", "attachments", 0, "size") != 8 {
+		if at[string](t, d, "run", "attachments", 0, "filename") != "upload.bin" || at[float64](t, d, "run", "attachments", 0, "size") != 8 {
 			t.Errorf("%v", d)
 		}
 		if got := manager.tries("", map[string]any{"attachments": []any{manager.upload("x"), file}}).refusals(); got != "NOT_FOUND input.attachments.1" {
