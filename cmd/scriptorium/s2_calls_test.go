@@ -571,3 +571,26 @@ func TestS2Attachments(t *testing.T) {
 		}
 	})
 }
+
+// TestS2Mintime: a program may run for the shortest of the version's time, the key's and the deployment's; the model has no say.
+func TestS2Mintime(t *testing.T) {
+	t.Parallel()
+	onShelf(t, func(t *testing.T, manager, _ *shelf) {
+		manager.creates("short", with(fakes("out x"), map[string]any{"timeoutSeconds": 5}))
+		manager.creates("long", with(fakes("out x"), map[string]any{"timeoutSeconds": 600}))
+		p := manager.do("keyCreate", "secret", map[string]any{"name": "limited", "capabilities": []any{"TOOLING", "COMPUTER"}, "execTimeoutSeconds": 7})
+		limited := &shelf{&catalog{manager.testServer, t, at[string](t, p, "secret"), ""}}
+		for _, c := range []struct {
+			who        *shelf
+			name, want string
+		}{{manager, "short", "5s"}, {manager, "long", "10m0s"}, {limited, "short", "5s"}, {limited, "long", "7s"}} {
+			for _, arguments := range []map[string]any{{}, {"timeout": 1, "timeoutSeconds": 1}} {
+				c.who.calls("", "script__"+c.name, map[string]any{"arguments": arguments})
+				all := manager.fake.Calls()
+				if got := all[len(all)-1].Call.Timeout.String(); got != c.want {
+					t.Errorf("%s: %s, want %s", c.name, got, c.want)
+				}
+			}
+		}
+	})
+}

@@ -130,3 +130,33 @@ func TestDefinition(t *testing.T) {
 		t.Error("an unknown format")
 	}
 }
+
+// TestS2Toolget: an organization's script, as each kind of model API is told of it.
+func TestS2Toolget(t *testing.T) {
+	t.Parallel()
+	long := entry(strings.Repeat("d", 56), 12, "")
+	long.Labels = []*script.Label{{Name: "team", Value: "marketing"}}
+	var all bytes.Buffer
+	for _, e := range []script.Entry{entry("house_deck", 2, `{"type":"object","properties":{"n":{"maximum":1.0}}}`), long} {
+		made := tool.OfPackage(&e)
+		if len(made.Name) > 64 || len(made.Labels) != len(e.Labels) || *made.Version != e.Version.Number {
+			t.Errorf("%+v", made)
+		}
+		for _, f := range []tool.Format{tool.OpenAI, tool.Anthropic, tool.MCP} {
+			d, err := made.Definition(f)
+			if err == nil {
+				err = json.Indent(&all, d, "", "  ")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.WriteByte('\n')
+		}
+	}
+	golden(t, "package.json", all.Bytes())
+	for name, want := range map[string]string{"script__deck": "deck", "script__": "", "script_run": "", "deck": "", "script__Deck": "", "script__" + strings.Repeat("d", 57): "", "script__*": ""} {
+		if got, ok := tool.PackageOf(name); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %s %v", name, got, ok)
+		}
+	}
+}
