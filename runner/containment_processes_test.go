@@ -16,7 +16,7 @@ print("up")
 while True:
     try: os.fork()
     except OSError: pass
-`, says: "up\n", ends: ending{reason: runner.ReasonTimeout, signal: "SIGTERM", leftOver: -1, most: 8 * time.Second}},
+`, says: "up\n", ends: ending{reason: runner.ReasonTimeout, signal: "SIGTERM or SIGKILL", leftOver: -1, most: 8 * time.Second}},
 		{name: "a fork bomb that takes no signal", timeout: time.Second, program: `
 for s in signal.SIGTERM, signal.SIGHUP, signal.SIGINT: signal.signal(s, signal.SIG_IGN)
 print("up")

@@ -517,6 +517,20 @@ func TestS2Direct(t *testing.T) {
 		if made := manager.calls("", "script__deck", map[string]any{"version": 2}); made["stdout"] != "draft\n" {
 			t.Errorf("a manager tries a draft: %v", made)
 		}
+		trial := manager.calls("", "script__deck", map[string]any{"version": 2})["id"].(string)
+		const asked = `query($id: ID!) { call(id: $id) { id } node(id: $id) { id } calls(first: 100) { totalCount nodes { stdout } } }`
+		if got := fmt.Sprint(manager.must(t, manager.secret, asked, map[string]any{"id": trial})); !strings.Contains(got, "draft") || strings.Contains(got, "nil") {
+			t.Errorf("a trial, for who may see drafts: %s", got)
+		}
+		if got := fmt.Sprint(worker.must(t, worker.secret, asked, map[string]any{"id": trial})); strings.Contains(got, "draft") || !strings.Contains(got, "call:<nil>") || !strings.Contains(got, "node:<nil>") {
+			t.Errorf("a trial, for others: %s", got)
+		}
+		if p := worker.do("callCancel", "call { id }", map[string]any{"call": trial}); p.refusals() != "NOT_FOUND input.call" {
+			t.Errorf("others cancel a trial: %v", p)
+		}
+		if got := worker.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/calls/"+trial+"/output?stream=STDOUT", nil), worker.secret); got.status != http.StatusNotFound {
+			t.Errorf("others read a trial's output: %v", got)
+		}
 		user := manager.key("TOOLING", "COMPUTER")
 		if got := user.do("toolCall", "call { id }", map[string]any{"name": "script__deck", "version": 2}).refusals(); got != "NOT_FOUND input.version" {
 			t.Errorf("a draft, for another: %s", got)
@@ -526,7 +540,7 @@ func TestS2Direct(t *testing.T) {
 			t.Errorf("without ARTIFACTS: %v", left)
 		}
 		d := manager.must(t, manager.secret, `{ runs { totalCount nodes { id } } calls { totalCount nodes { run { id } } } }`, nil)
-		if at[float64](t, d, "runs", "totalCount") != 0 || len(at[[]any](t, d, "runs", "nodes")) != 0 || at[float64](t, d, "calls", "totalCount") != 3 {
+		if at[float64](t, d, "runs", "totalCount") != 0 || len(at[[]any](t, d, "runs", "nodes")) != 0 || at[float64](t, d, "calls", "totalCount") != 4 {
 			t.Errorf("%v", d)
 		}
 	})

@@ -39,6 +39,8 @@ type Call struct {
 	Arguments []byte `json:"arguments,omitempty"`
 	// the JSON object that the script reads
 	Input *[]byte `json:"input,omitempty"`
+	// of a draft: only keys with MANAGEMENT see it (S2-draft)
+	Trial bool `json:"trial,omitempty"`
 	// min of the version's, the key's and the deployment's (S2-mintime)
 	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
 	// Status holds the value of the "status" field.
@@ -137,7 +139,7 @@ func (*Call) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case call.FieldArguments, call.FieldInput, call.FieldText, call.FieldStdout, call.FieldStderr, call.FieldLeft, call.FieldIsolation:
 			values[i] = new([]byte)
-		case call.FieldTruncated:
+		case call.FieldTrial, call.FieldTruncated:
 			values[i] = new(sql.NullBool)
 		case call.FieldTimeoutSeconds, call.FieldExitCode, call.FieldStdoutBytes, call.FieldStderrBytes, call.FieldDroppedBytes, call.FieldOutputChunks, call.FieldDurationMs, call.FieldCPUMs, call.FieldPeakMemoryBytes, call.FieldProcessesKilled:
 			values[i] = new(sql.NullInt64)
@@ -229,6 +231,12 @@ func (_m *Call) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field input", values[i])
 			} else if value != nil {
 				_m.Input = value
+			}
+		case call.FieldTrial:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field trial", values[i])
+			} else if value.Valid {
+				_m.Trial = value.Bool
 			}
 		case call.FieldTimeoutSeconds:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -484,6 +492,9 @@ func (_m *Call) String() string {
 		builder.WriteString("input=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
+	builder.WriteString(", ")
+	builder.WriteString("trial=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Trial))
 	builder.WriteString(", ")
 	builder.WriteString("timeout_seconds=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TimeoutSeconds))

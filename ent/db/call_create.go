@@ -117,6 +117,20 @@ func (_c *CallCreate) SetInput(v []byte) *CallCreate {
 	return _c
 }
 
+// SetTrial sets the "trial" field.
+func (_c *CallCreate) SetTrial(v bool) *CallCreate {
+	_c.mutation.SetTrial(v)
+	return _c
+}
+
+// SetNillableTrial sets the "trial" field if the given value is not nil.
+func (_c *CallCreate) SetNillableTrial(v *bool) *CallCreate {
+	if v != nil {
+		_c.SetTrial(*v)
+	}
+	return _c
+}
+
 // SetTimeoutSeconds sets the "timeout_seconds" field.
 func (_c *CallCreate) SetTimeoutSeconds(v int) *CallCreate {
 	_c.mutation.SetTimeoutSeconds(v)
@@ -476,6 +490,10 @@ func (_c *CallCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *CallCreate) defaults() {
+	if _, ok := _c.mutation.Trial(); !ok {
+		v := call.DefaultTrial
+		_c.mutation.SetTrial(v)
+	}
 	if _, ok := _c.mutation.Cancel(); !ok {
 		v := call.DefaultCancel
 		_c.mutation.SetCancel(v)
@@ -553,6 +571,9 @@ func (_c *CallCreate) check() error {
 	}
 	if _, ok := _c.mutation.Arguments(); !ok {
 		return &ValidationError{Name: "arguments", err: errors.New(`db: missing required field "Call.arguments"`)}
+	}
+	if _, ok := _c.mutation.Trial(); !ok {
+		return &ValidationError{Name: "trial", err: errors.New(`db: missing required field "Call.trial"`)}
 	}
 	if _, ok := _c.mutation.TimeoutSeconds(); !ok {
 		return &ValidationError{Name: "timeout_seconds", err: errors.New(`db: missing required field "Call.timeout_seconds"`)}
@@ -702,6 +723,10 @@ func (_c *CallCreate) createSpec() (*Call, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Input(); ok {
 		_spec.SetField(call.FieldInput, field.TypeBytes, value)
 		_node.Input = &value
+	}
+	if value, ok := _c.mutation.Trial(); ok {
+		_spec.SetField(call.FieldTrial, field.TypeBool, value)
+		_node.Trial = value
 	}
 	if value, ok := _c.mutation.TimeoutSeconds(); ok {
 		_spec.SetField(call.FieldTimeoutSeconds, field.TypeInt, value)
@@ -1383,6 +1408,9 @@ func (u *CallUpsertOne) UpdateNewValues() *CallUpsertOne {
 		}
 		if _, exists := u.create.mutation.Input(); exists {
 			s.SetIgnore(call.FieldInput)
+		}
+		if _, exists := u.create.mutation.Trial(); exists {
+			s.SetIgnore(call.FieldTrial)
 		}
 		if _, exists := u.create.mutation.TimeoutSeconds(); exists {
 			s.SetIgnore(call.FieldTimeoutSeconds)
@@ -2148,6 +2176,9 @@ func (u *CallUpsertBulk) UpdateNewValues() *CallUpsertBulk {
 			}
 			if _, exists := b.mutation.Input(); exists {
 				s.SetIgnore(call.FieldInput)
+			}
+			if _, exists := b.mutation.Trial(); exists {
+				s.SetIgnore(call.FieldTrial)
 			}
 			if _, exists := b.mutation.TimeoutSeconds(); exists {
 				s.SetIgnore(call.FieldTimeoutSeconds)

@@ -4621,6 +4621,7 @@ type CallMutation struct {
 	version_id           *string
 	arguments            *[]byte
 	input                *[]byte
+	trial                *bool
 	timeout_seconds      *int
 	addtimeout_seconds   *int
 	status               *string
@@ -5194,6 +5195,42 @@ func (m *CallMutation) InputCleared() bool {
 func (m *CallMutation) ResetInput() {
 	m.input = nil
 	delete(m.clearedFields, call.FieldInput)
+}
+
+// SetTrial sets the "trial" field.
+func (m *CallMutation) SetTrial(b bool) {
+	m.trial = &b
+}
+
+// Trial returns the value of the "trial" field in the mutation.
+func (m *CallMutation) Trial() (r bool, exists bool) {
+	v := m.trial
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTrial returns the old "trial" field's value of the Call entity.
+// If the Call object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CallMutation) OldTrial(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTrial is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTrial requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTrial: %w", err)
+	}
+	return oldValue.Trial, nil
+}
+
+// ResetTrial resets all changes to the "trial" field.
+func (m *CallMutation) ResetTrial() {
+	m.trial = nil
 }
 
 // SetTimeoutSeconds sets the "timeout_seconds" field.
@@ -6620,7 +6657,7 @@ func (m *CallMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CallMutation) Fields() []string {
-	fields := make([]string, 0, 36)
+	fields := make([]string, 0, 37)
 	if m.organization != nil {
 		fields = append(fields, call.FieldOrganizationID)
 	}
@@ -6650,6 +6687,9 @@ func (m *CallMutation) Fields() []string {
 	}
 	if m.input != nil {
 		fields = append(fields, call.FieldInput)
+	}
+	if m.trial != nil {
+		fields = append(fields, call.FieldTrial)
 	}
 	if m.timeout_seconds != nil {
 		fields = append(fields, call.FieldTimeoutSeconds)
@@ -6757,6 +6797,8 @@ func (m *CallMutation) Field(name string) (ent.Value, bool) {
 		return m.Arguments()
 	case call.FieldInput:
 		return m.Input()
+	case call.FieldTrial:
+		return m.Trial()
 	case call.FieldTimeoutSeconds:
 		return m.TimeoutSeconds()
 	case call.FieldStatus:
@@ -6838,6 +6880,8 @@ func (m *CallMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldArguments(ctx)
 	case call.FieldInput:
 		return m.OldInput(ctx)
+	case call.FieldTrial:
+		return m.OldTrial(ctx)
 	case call.FieldTimeoutSeconds:
 		return m.OldTimeoutSeconds(ctx)
 	case call.FieldStatus:
@@ -6968,6 +7012,13 @@ func (m *CallMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetInput(v)
+		return nil
+	case call.FieldTrial:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTrial(v)
 		return nil
 	case call.FieldTimeoutSeconds:
 		v, ok := value.(int)
@@ -7475,6 +7526,9 @@ func (m *CallMutation) ResetField(name string) error {
 		return nil
 	case call.FieldInput:
 		m.ResetInput()
+		return nil
+	case call.FieldTrial:
+		m.ResetTrial()
 		return nil
 	case call.FieldTimeoutSeconds:
 		m.ResetTimeoutSeconds()

@@ -204,58 +204,62 @@ func init() {
 	callDescVersionID := callFields[5].Descriptor()
 	// call.VersionIDValidator is a validator for the "version_id" field. It is called by the builders before save.
 	call.VersionIDValidator = callDescVersionID.Validators[0].(func(string) error)
+	// callDescTrial is the schema descriptor for trial field.
+	callDescTrial := callFields[8].Descriptor()
+	// call.DefaultTrial holds the default value on creation for the trial field.
+	call.DefaultTrial = callDescTrial.Default.(bool)
 	// callDescStatus is the schema descriptor for status field.
-	callDescStatus := callFields[9].Descriptor()
+	callDescStatus := callFields[10].Descriptor()
 	// call.StatusValidator is a validator for the "status" field. It is called by the builders before save.
 	call.StatusValidator = callDescStatus.Validators[0].(func(string) error)
 	// callDescErrorCode is the schema descriptor for error_code field.
-	callDescErrorCode := callFields[10].Descriptor()
+	callDescErrorCode := callFields[11].Descriptor()
 	// call.ErrorCodeValidator is a validator for the "error_code" field. It is called by the builders before save.
 	call.ErrorCodeValidator = callDescErrorCode.Validators[0].(func(string) error)
 	// callDescCancel is the schema descriptor for cancel field.
-	callDescCancel := callFields[11].Descriptor()
+	callDescCancel := callFields[12].Descriptor()
 	// call.DefaultCancel holds the default value on creation for the cancel field.
 	call.DefaultCancel = callDescCancel.Default.(string)
 	// call.CancelValidator is a validator for the "cancel" field. It is called by the builders before save.
 	call.CancelValidator = callDescCancel.Validators[0].(func(string) error)
 	// callDescSignal is the schema descriptor for signal field.
-	callDescSignal := callFields[14].Descriptor()
+	callDescSignal := callFields[15].Descriptor()
 	// call.SignalValidator is a validator for the "signal" field. It is called by the builders before save.
 	call.SignalValidator = callDescSignal.Validators[0].(func(string) error)
 	// callDescTruncated is the schema descriptor for truncated field.
-	callDescTruncated := callFields[17].Descriptor()
+	callDescTruncated := callFields[18].Descriptor()
 	// call.DefaultTruncated holds the default value on creation for the truncated field.
 	call.DefaultTruncated = callDescTruncated.Default.(bool)
 	// callDescStdoutBytes is the schema descriptor for stdout_bytes field.
-	callDescStdoutBytes := callFields[19].Descriptor()
+	callDescStdoutBytes := callFields[20].Descriptor()
 	// call.DefaultStdoutBytes holds the default value on creation for the stdout_bytes field.
 	call.DefaultStdoutBytes = callDescStdoutBytes.Default.(int64)
 	// callDescStdoutSha256 is the schema descriptor for stdout_sha256 field.
-	callDescStdoutSha256 := callFields[20].Descriptor()
+	callDescStdoutSha256 := callFields[21].Descriptor()
 	// call.StdoutSha256Validator is a validator for the "stdout_sha256" field. It is called by the builders before save.
 	call.StdoutSha256Validator = callDescStdoutSha256.Validators[0].(func(string) error)
 	// callDescStderrBytes is the schema descriptor for stderr_bytes field.
-	callDescStderrBytes := callFields[21].Descriptor()
+	callDescStderrBytes := callFields[22].Descriptor()
 	// call.DefaultStderrBytes holds the default value on creation for the stderr_bytes field.
 	call.DefaultStderrBytes = callDescStderrBytes.Default.(int64)
 	// callDescStderrSha256 is the schema descriptor for stderr_sha256 field.
-	callDescStderrSha256 := callFields[22].Descriptor()
+	callDescStderrSha256 := callFields[23].Descriptor()
 	// call.StderrSha256Validator is a validator for the "stderr_sha256" field. It is called by the builders before save.
 	call.StderrSha256Validator = callDescStderrSha256.Validators[0].(func(string) error)
 	// callDescDroppedBytes is the schema descriptor for dropped_bytes field.
-	callDescDroppedBytes := callFields[23].Descriptor()
+	callDescDroppedBytes := callFields[24].Descriptor()
 	// call.DefaultDroppedBytes holds the default value on creation for the dropped_bytes field.
 	call.DefaultDroppedBytes = callDescDroppedBytes.Default.(int64)
 	// callDescOutputChunks is the schema descriptor for output_chunks field.
-	callDescOutputChunks := callFields[24].Descriptor()
+	callDescOutputChunks := callFields[25].Descriptor()
 	// call.DefaultOutputChunks holds the default value on creation for the output_chunks field.
 	call.DefaultOutputChunks = callDescOutputChunks.Default.(int64)
 	// callDescOutputBlob is the schema descriptor for output_blob field.
-	callDescOutputBlob := callFields[25].Descriptor()
+	callDescOutputBlob := callFields[26].Descriptor()
 	// call.OutputBlobValidator is a validator for the "output_blob" field. It is called by the builders before save.
 	call.OutputBlobValidator = callDescOutputBlob.Validators[0].(func(string) error)
 	// callDescEndReason is the schema descriptor for end_reason field.
-	callDescEndReason := callFields[31].Descriptor()
+	callDescEndReason := callFields[32].Descriptor()
 	// call.EndReasonValidator is a validator for the "end_reason" field. It is called by the builders before save.
 	call.EndReasonValidator = callDescEndReason.Validators[0].(func(string) error)
 	// callDescID is the schema descriptor for id field.

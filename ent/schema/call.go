@@ -31,6 +31,7 @@ func (Call) Fields() []ent.Field {
 		field.String("version_id").MaxLen(64).Optional().Nillable().Immutable().Comment("the version that the call runs"),
 		field.Bytes("arguments").Immutable().Comment("as they were sent"),
 		field.Bytes("input").Optional().Nillable().Immutable().Comment("the JSON object that the script reads"),
+		field.Bool("trial").Default(false).Immutable().Comment("of a draft: only keys with MANAGEMENT see it (S2-draft)"),
 		field.Int("timeout_seconds").Immutable().Comment("min of the version's, the key's and the deployment's (S2-mintime)"),
 		field.String("status").MaxLen(16),
 		field.String("error_code").MaxLen(32).Optional().Nillable(),

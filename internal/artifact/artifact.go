@@ -90,9 +90,11 @@ func (s *Service) OfCalls(ctx context.Context, organizationID string, callIDs []
 	return ofCalls(ctx, s.db.Read(), organizationID, id.Only(id.Call, callIDs))
 }
 
-// ByIDs answers the organization's artifacts with these ids, in one statement.
+// ByIDs answers the organization's artifacts with these ids that the viewer sees, in one statement: what the call of a draft wrote, only a key with MANAGEMENT
+// sees (S2-draft).
 func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*Artifact, error) {
-	return byIDs(ctx, s.db.Read(), organizationID, id.Only(id.Artifact, ids))
+	v, err := key.From(ctx)
+	return byIDs(ctx, s.db.Read(), organizationID, id.Only(id.Artifact, ids), err == nil && v.Has(key.Management))
 }
 
 // Read answers the artifact whose bytes are asked for; nil where there is none. It needs ARTIFACTS.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/scriptorium-dev/scriptorium/ent/db"
 	"github.com/scriptorium-dev/scriptorium/ent/db/artifact"
+	"github.com/scriptorium-dev/scriptorium/ent/db/call"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 )
 
@@ -39,9 +40,13 @@ func ofCalls(ctx context.Context, client *db.Client, organizationID string, call
 	return found, nil
 }
 
-// byIDs reads artifacts of the organization.
-func byIDs(ctx context.Context, client *db.Client, organizationID string, ids []string) (map[string]*Artifact, error) {
-	rows, err := client.Artifact.Query().Where(artifact.OrganizationID(organizationID), artifact.IDIn(ids...)).All(ctx)
+// byIDs reads artifacts of the organization; trials' where wanted.
+func byIDs(ctx context.Context, client *db.Client, organizationID string, ids []string, trials bool) (map[string]*Artifact, error) {
+	query := client.Artifact.Query().Where(artifact.OrganizationID(organizationID), artifact.IDIn(ids...))
+	if !trials {
+		query.Where(artifact.HasCallWith(call.Trial(false)))
+	}
+	rows, err := query.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("artifact: read: %w", err)
 	}

@@ -72,6 +72,7 @@ type Call struct {
 	Tool           string
 	ScriptID       *string
 	VersionID      *string
+	trial          bool            // of a draft; it is only written
 	Arguments      json.RawMessage // as they came; {} where there were none
 	TimeoutSeconds int
 	Status         Status

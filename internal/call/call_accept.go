@@ -182,7 +182,7 @@ func (s *Service) decide(ctx context.Context, v *key.Viewer, in ToolCallInput) (
 	}
 	c := &Call{
 		ID: id.New(id.Call), OrganizationID: v.Organization.ID, RunID: runID, AgentID: t.agentID, KeyID: v.Key.ID, Tool: in.Name,
-		Arguments: args.kept, Status: Queued, QueuedAt: now, Output: &OutputInfo{},
+		Arguments: args.kept, Status: Queued, QueuedAt: now, Output: &OutputInfo{}, trial: t.trial,
 	}
 	no, err := s.refusal(ctx, v, t, name, args, c)
 	if err != nil {

@@ -23,6 +23,7 @@ type target struct {
 	owner     string
 	queued    int // calls of the run that wait
 	direct    bool
+	trial     bool            // of a draft
 	rules     []*key.ToolRule // of the key that made the run: what they deny was not offered
 	// Of the script of the organization that the run has under the tool's name, or of the snapshot's script; nil where there is none.
 	scriptID, versionID *string
@@ -71,11 +72,11 @@ func readTarget(ctx context.Context, d *database.DB, organizationID, runID, name
 func insert(ctx context.Context, tx *database.Tx, c *Call, input json.RawMessage) (bool, error) {
 	from, and, args := "runs r", "", []any{
 		c.ID, c.OrganizationID, c.QueuedAt, *c.RunID, c.AgentID, c.KeyID, c.Tool, c.ScriptID, c.VersionID, []byte(c.Arguments), bytesOrNil(input),
-		c.TimeoutSeconds, string(c.Status), codeOf(c), []byte(c.Text), []byte{}, c.FinishedAt,
+		c.TimeoutSeconds, string(c.Status), codeOf(c), []byte(c.Text), []byte{}, c.FinishedAt, c.trial,
 		c.OrganizationID, *c.RunID, "OPEN", // again: PostgreSQL finds the type of a parameter once
 	}
 	if c.ScriptID != nil {
-		from, and = from+", scripts s", " AND s.organization_id = $18 AND s.id = $21 AND s.deleted_at IS NULL"
+		from, and = from+", scripts s", " AND s.organization_id = $19 AND s.id = $22 AND s.deleted_at IS NULL"
 		args = append(args, *c.ScriptID)
 	}
 	lock := ""
@@ -83,9 +84,9 @@ func insert(ctx context.Context, tx *database.Tx, c *Call, input json.RawMessage
 		lock = " FOR SHARE"
 	}
 	result, err := tx.SQL().ExecContext(ctx, `INSERT INTO calls (id, organization_id, created_at, run_id, agent_id, key_id, tool, script_id, version_id,
-		arguments, input, timeout_seconds, status, error_code, text, stdout, stderr, finished_at)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, $17
-		FROM `+from+` WHERE r.organization_id = $18 AND r.id = $19 AND r.status = $20`+and+lock, args...)
+		arguments, input, timeout_seconds, status, error_code, text, stdout, stderr, finished_at, trial)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, $17, $18
+		FROM `+from+` WHERE r.organization_id = $19 AND r.id = $20 AND r.status = $21`+and+lock, args...)
 	if err != nil {
 		return false, fmt.Errorf("call: write: %w", err)
 	}
@@ -170,9 +171,17 @@ func scanAll(rows *sql.Rows, err error, skip int) ([]*Call, error) {
 	return calls, rows.Err()
 }
 
-// byIDs reads calls of the organization.
+// seen narrows calls to those that the viewer sees: of a draft only keys with MANAGEMENT see anything (S2-draft).
+func seen(ctx context.Context) string {
+	if v, err := key.From(ctx); err == nil && v.Has(key.Management) {
+		return ""
+	}
+	return " AND NOT c.trial"
+}
+
+// byIDs reads calls of the organization that the viewer sees.
 func byIDs(ctx context.Context, q *database.Querier, organizationID string, ids []string) ([]*Call, error) {
-	rows, err := q.QueryContext(ctx, "SELECT "+columns+" FROM calls c WHERE c.organization_id = $1 AND c.id IN "+batch.In(q.Dialect(), 2),
+	rows, err := q.QueryContext(ctx, "SELECT "+columns+" FROM calls c WHERE c.organization_id = $1 AND c.id IN "+batch.In(q.Dialect(), 2)+seen(ctx),
 		organizationID, batch.List(ids))
 	return scanAll(rows, err, 0)
 }
@@ -210,7 +219,7 @@ func (f Filter) conditions(dialect, organizationID string) (where string, args [
 // list reads a window of the organization's calls that meet the filter, newest first.
 func list(ctx context.Context, d *database.DB, organizationID string, f Filter, w page.Window) ([]*Call, error) {
 	where, args := f.conditions(d.Dialect(), organizationID)
-	return query(ctx, d, batch.Query{Where: where, Args: args, Order: "c.id", Desc: true, Window: w})
+	return query(ctx, d, batch.Query{Where: where + seen(ctx), Args: args, Order: "c.id", Desc: true, Window: w})
 }
 
 // listOfRuns reads a window of each run's calls, in the order in which they were accepted, in one statement.
@@ -236,7 +245,7 @@ func query(ctx context.Context, d *database.DB, q batch.Query) ([]*Call, error) 
 // count counts the organization's calls that meet the filter.
 func count(ctx context.Context, d *database.DB, organizationID string, f Filter) (n int, err error) {
 	where, args := f.conditions(d.Dialect(), organizationID)
-	if err := d.SQL().QueryRowContext(ctx, "SELECT COUNT(*) FROM calls c WHERE "+where, args...).Scan(&n); err != nil {
+	if err := d.SQL().QueryRowContext(ctx, "SELECT COUNT(*) FROM calls c WHERE "+where+seen(ctx), args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("call: count: %w", err)
 	}
 	return n, nil

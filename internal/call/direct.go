@@ -12,7 +12,7 @@ import (
 
 // directTarget is what a call without a run is made in: nothing but the organization's script of the tool's name, in the version that is pinned, else in the
 // latest (S2-direct). A draft can be pinned by a key with MANAGEMENT, to try it: it is as good as not there for others. A version that does not exist
-// is a user error; a tool that does not is the call's affair.
+// is a user error; a tool that does not is the call's affair. The call of a draft is a trial, which nobody else sees either (S2-draft).
 func (s *Service) directTarget(ctx context.Context, v *key.Viewer, in ToolCallInput) (*target, error) {
 	t := &target{status: "OPEN", direct: true}
 	name, isPackage := tool.PackageOf(in.Name)
@@ -24,7 +24,7 @@ func (s *Service) directTarget(ctx context.Context, v *key.Viewer, in ToolCallIn
 		return t, err
 	}
 	t.scriptID, t.versionID, t.number, t.timeout = &e.Script.ID, &e.Version.ID, &e.Version.Number, &e.Version.TimeoutSeconds
-	t.parameters = e.Version.Parameters
+	t.parameters, t.trial = e.Version.Parameters, e.Version.PublishedAt == nil
 	return t, nil
 }
 

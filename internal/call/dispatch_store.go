@@ -242,7 +242,7 @@ func lockForCancel(ctx context.Context, tx *database.Tx, organizationID, callID 
 	if tx.Dialect() == database.Postgres {
 		lock = " FOR UPDATE OF c"
 	}
-	rows, err := tx.SQL().QueryContext(ctx, "SELECT "+columns+", r.owner FROM calls c JOIN runs r ON r.id = c.run_id WHERE c.organization_id = $1 AND c.id = $2"+lock,
+	rows, err := tx.SQL().QueryContext(ctx, "SELECT "+columns+", r.owner FROM calls c JOIN runs r ON r.id = c.run_id WHERE c.organization_id = $1 AND c.id = $2"+seen(ctx)+lock,
 		organizationID, callID)
 	if err != nil {
 		return nil, "", fmt.Errorf("call: lock: %w", err)

@@ -32,6 +32,8 @@ const (
 	FieldArguments = "arguments"
 	// FieldInput holds the string denoting the input field in the database.
 	FieldInput = "input"
+	// FieldTrial holds the string denoting the trial field in the database.
+	FieldTrial = "trial"
 	// FieldTimeoutSeconds holds the string denoting the timeout_seconds field in the database.
 	FieldTimeoutSeconds = "timeout_seconds"
 	// FieldStatus holds the string denoting the status field in the database.
@@ -119,6 +121,7 @@ var Columns = []string{
 	FieldVersionID,
 	FieldArguments,
 	FieldInput,
+	FieldTrial,
 	FieldTimeoutSeconds,
 	FieldStatus,
 	FieldErrorCode,
@@ -172,6 +175,8 @@ var (
 	ScriptIDValidator func(string) error
 	// VersionIDValidator is a validator for the "version_id" field. It is called by the builders before save.
 	VersionIDValidator func(string) error
+	// DefaultTrial holds the default value on creation for the "trial" field.
+	DefaultTrial bool
 	// StatusValidator is a validator for the "status" field. It is called by the builders before save.
 	StatusValidator func(string) error
 	// ErrorCodeValidator is a validator for the "error_code" field. It is called by the builders before save.
@@ -250,6 +255,11 @@ func ByScriptID(opts ...sql.OrderTermOption) OrderOption {
 // ByVersionID orders the results by the version_id field.
 func ByVersionID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldVersionID, opts...).ToFunc()
+}
+
+// ByTrial orders the results by the trial field.
+func ByTrial(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTrial, opts...).ToFunc()
 }
 
 // ByTimeoutSeconds orders the results by the timeout_seconds field.

@@ -115,6 +115,11 @@ func Input(v []byte) predicate.Call {
 	return predicate.Call(sql.FieldEQ(FieldInput, v))
 }
 
+// Trial applies equality check predicate on the "trial" field. It's identical to TrialEQ.
+func Trial(v bool) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldTrial, v))
+}
+
 // TimeoutSeconds applies equality check predicate on the "timeout_seconds" field. It's identical to TimeoutSecondsEQ.
 func TimeoutSeconds(v int) predicate.Call {
 	return predicate.Call(sql.FieldEQ(FieldTimeoutSeconds, v))
@@ -868,6 +873,16 @@ func InputIsNil() predicate.Call {
 // InputNotNil applies the NotNil predicate on the "input" field.
 func InputNotNil() predicate.Call {
 	return predicate.Call(sql.FieldNotNull(FieldInput))
+}
+
+// TrialEQ applies the EQ predicate on the "trial" field.
+func TrialEQ(v bool) predicate.Call {
+	return predicate.Call(sql.FieldEQ(FieldTrial, v))
+}
+
+// TrialNEQ applies the NEQ predicate on the "trial" field.
+func TrialNEQ(v bool) predicate.Call {
+	return predicate.Call(sql.FieldNEQ(FieldTrial, v))
 }
 
 // TimeoutSecondsEQ applies the EQ predicate on the "timeout_seconds" field.

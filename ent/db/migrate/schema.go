@@ -230,6 +230,7 @@ var (
 		{Name: "version_id", Type: field.TypeString, Nullable: true, Size: 64},
 		{Name: "arguments", Type: field.TypeBytes},
 		{Name: "input", Type: field.TypeBytes, Nullable: true},
+		{Name: "trial", Type: field.TypeBool, Default: false},
 		{Name: "timeout_seconds", Type: field.TypeInt},
 		{Name: "status", Type: field.TypeString, Size: 16},
 		{Name: "error_code", Type: field.TypeString, Nullable: true, Size: 32},
@@ -267,13 +268,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "calls_organizations_organization",
-				Columns:    []*schema.Column{CallsColumns[35]},
+				Columns:    []*schema.Column{CallsColumns[36]},
 				RefColumns: []*schema.Column{OrganizationsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "calls_runs_run",
-				Columns:    []*schema.Column{CallsColumns[36]},
+				Columns:    []*schema.Column{CallsColumns[37]},
 				RefColumns: []*schema.Column{RunsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -282,22 +283,22 @@ var (
 			{
 				Name:    "call_organization_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[35], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[36], CallsColumns[0]},
 			},
 			{
 				Name:    "call_organization_id_run_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[35], CallsColumns[36], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[36], CallsColumns[37], CallsColumns[0]},
 			},
 			{
 				Name:    "call_organization_id_script_id_status",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[35], CallsColumns[5], CallsColumns[10]},
+				Columns: []*schema.Column{CallsColumns[36], CallsColumns[5], CallsColumns[11]},
 			},
 			{
 				Name:    "call_status_run_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{CallsColumns[10], CallsColumns[36], CallsColumns[0]},
+				Columns: []*schema.Column{CallsColumns[11], CallsColumns[37], CallsColumns[0]},
 			},
 		},
 	}

@@ -105,6 +105,7 @@ CREATE TABLE `calls` (
   `version_id` text NULL,
   `arguments` blob NOT NULL,
   `input` blob NULL,
+  `trial` bool NOT NULL DEFAULT (false),
   `timeout_seconds` integer NOT NULL,
   `status` text NOT NULL,
   `error_code` text NULL,

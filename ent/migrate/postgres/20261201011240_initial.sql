@@ -106,6 +106,7 @@ CREATE TABLE "calls" (
   "version_id" character varying NULL,
   "arguments" bytea NOT NULL,
   "input" bytea NULL,
+  "trial" boolean NOT NULL DEFAULT false,
   "timeout_seconds" bigint NOT NULL,
   "status" character varying NOT NULL,
   "error_code" character varying NULL,
