@@ -140,7 +140,7 @@ func (s *shelf) versions(script string) string {
 // upload uploads a file by a multipart request.
 func (s *shelf) upload(content string) string {
 	s.t.Helper()
-	a := s.serve(multipartRequest(s.t, uploadOperations, `{"0": ["variables.file"]}`, sentFile{"0", "upload", "", content}), s.secret)
+	a := s.serve(multipartRequest(s.t, uploadOperations, `{"0": ["variables.file"]}`, sentFile{"0", "upload.bin", "", content}), s.secret)
 	_, rest, found := strings.Cut(a.body, `"id":"`)
 	file, _, _ := strings.Cut(rest, `"`)
 	if a.status != http.StatusOK || !found {
