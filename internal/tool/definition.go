@@ -16,31 +16,33 @@ const (
 	MCP       Format = "MCP"
 )
 
-// Definition describes the tool as that kind of model API wants it. The schema is the tool's, number for number.
+// Definition describes the tool as that kind of model API wants it. The schema is the tool's, number for number, with what
+// model APIs miss where it is left out: properties at its top, and items of arrays.
 func (t *Tool) Definition(f Format) (json.RawMessage, error) {
 	type function struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
 		Parameters  json.RawMessage `json:"parameters"`
 	}
+	parameters := complete(t.Parameters)
 	switch f {
 	case OpenAI:
 		return encode(struct {
 			Type     string   `json:"type"`
 			Function function `json:"function"`
-		}{"function", function{t.Name, t.Description, t.Parameters}})
+		}{"function", function{t.Name, t.Description, parameters}})
 	case Anthropic:
 		return encode(struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description"`
 			InputSchema json.RawMessage `json:"input_schema"`
-		}{t.Name, t.Description, t.Parameters})
+		}{t.Name, t.Description, parameters})
 	case MCP:
 		return encode(struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description"`
 			InputSchema json.RawMessage `json:"inputSchema"`
-		}{t.Name, t.Description, t.Parameters})
+		}{t.Name, t.Description, parameters})
 	}
 	return nil, fmt.Errorf("there is no tool format %q", f)
 }

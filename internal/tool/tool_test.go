@@ -118,9 +118,9 @@ func TestDefinition(t *testing.T) {
 	deck := tool.Of([]script.Entry{entry("deck", 3, `{"type":"object","maximum":1.0}`)}, true)[5]
 	const rest = `"name":"deck","description":"Does <deck> & more.",`
 	for format, want := range map[tool.Format]string{
-		tool.OpenAI:    `{"type":"function","function":{` + rest + `"parameters":{"type":"object","maximum":1.0}}}`,
-		tool.Anthropic: `{` + rest + `"input_schema":{"type":"object","maximum":1.0}}`,
-		tool.MCP:       `{` + rest + `"inputSchema":{"type":"object","maximum":1.0}}`,
+		tool.OpenAI:    `{"type":"function","function":{` + rest + `"parameters":{"type":"object","maximum":1.0,"properties":{}}}}`,
+		tool.Anthropic: `{` + rest + `"input_schema":{"type":"object","maximum":1.0,"properties":{}}}`,
+		tool.MCP:       `{` + rest + `"inputSchema":{"type":"object","maximum":1.0,"properties":{}}}`,
 	} {
 		if got, err := deck.Definition(format); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", format, got, err)
@@ -137,7 +137,7 @@ func TestS2Toolget(t *testing.T) {
 	long := entry(strings.Repeat("d", 56), 12, "")
 	long.Labels = []*script.Label{{Name: "team", Value: "marketing"}}
 	var all bytes.Buffer
-	for _, e := range []script.Entry{entry("house_deck", 2, `{"type":"object","properties":{"n":{"maximum":1.0}}}`), long} {
+	for _, e := range []script.Entry{entry("house_deck", 2, `{"type":"object","properties":{"n":{"maximum":1.0,"properties":{}}}}`), long} {
 		made := tool.OfPackage(&e)
 		if len(made.Name) > 64 || len(made.Labels) != len(e.Labels) || *made.Version != e.Version.Number {
 			t.Errorf("%+v", made)
