@@ -84,7 +84,7 @@ type Handler struct {
 	documents    *documentCache
 	introspected int // what the standard introspection query costs on this schema
 	log          *slog.Logger
-	uploading    chan struct{} // holds one for each request whose files are read
+	uploading    uploading
 
 	// stopping ends with ErrStopping as soon as Shutdown begins: streams listen to it. forced ends when Shutdown gives up waiting: it is the
 	// parent of every operation.
@@ -108,7 +108,6 @@ func New(c Config) *Handler {
 		schema: c.Schema, exec: executor.New(c.Schema), authenticate: c.Authenticate, timeout: c.Timeout, unreachable: c.Unreachable,
 		limits: c.Limits.withDefaults(), timing: c.Timing.withDefaults(), origins: newOrigins(c.AllowedOrigins), log: c.Logger,
 	}
-	h.uploading = make(chan struct{}, uploadsAtOnce)
 	if h.log == nil {
 		h.log = slog.Default()
 	}

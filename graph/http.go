@@ -132,7 +132,9 @@ func (h *Handler) serveRequest(w http.ResponseWriter, r *http.Request, want want
 		h.failWith(w, r, status, media, err)
 		return
 	}
-	defer req.close()
+	if req.close != nil {
+		defer req.close()
+	}
 	ctx = upload.With(ctx, req.uploads)
 	r = r.WithContext(ctx)
 	doc, op, errs := h.choose(req, who)
@@ -185,7 +187,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request, who caller
 			return nil, http.StatusUnauthorized, refuse(fault.Unauthenticated, "a key is needed: Authorization: Bearer <secret>")
 		}
 		var status int
-		if req, status, err = h.readMultipart(w, r, boundary); err != nil {
+		if req, status, err = h.readMultipart(w, r, who, boundary); err != nil {
 			return nil, status, err
 		}
 	} else {

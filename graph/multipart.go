@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,8 +32,9 @@ const (
 	// maxUploadsBytes bounds them together.
 	maxUploadsBytes = 64 << 20
 	maxMapBytes     = 16 << 10
-	// uploadsAtOnce is how many requests with files are read at a time: each keeps as much as maxUploadsBytes on the disk.
-	uploadsAtOnce = 32
+	// uploadsAtOnce is how many requests with files there are at a time, uploadsOfKey how many of one key: each keeps as much as maxUploadsBytes on the disk.
+	uploadsAtOnce = 64
+	uploadsOfKey  = 8
 	// uploadPause is how long a client may send nothing, uploadTime how long all of it may take.
 	uploadPause = 30 * time.Second
 	uploadTime  = 10 * time.Minute
@@ -53,25 +54,23 @@ type multipartRequest struct {
 	uploads map[string]*upload.Upload
 	files   []*os.File // what is closed at the end
 	bytes   int64      // of all files
+	leave   func()     // gives its place among such requests up
 }
 
 // readMultipart reads a request with files. The files wait in places without a name on the disk until req.close.
-func (h *Handler) readMultipart(w http.ResponseWriter, r *http.Request, boundary string) (*request, int, *gqlerror.Error) {
-	wait, cancel := context.WithTimeout(r.Context(), uploadPause)
-	defer cancel()
-	select {
-	case h.uploading <- struct{}{}:
-		defer func() { <-h.uploading }()
-	case <-wait.Done():
-		return nil, http.StatusServiceUnavailable, refuse(fault.Unavailable, "too many files are sent at once: try again")
+func (h *Handler) readMultipart(w http.ResponseWriter, r *http.Request, who caller, boundary string) (*request, int, *gqlerror.Error) {
+	leave, ok := h.uploading.enter(who.authorization)
+	if !ok {
+		w.Header().Set("Connection", "close")
+		return nil, http.StatusServiceUnavailable, refuse(fault.Unavailable, "too many requests with files at once: try again when one of them has been answered")
 	}
-	m := &multipartRequest{uploads: map[string]*upload.Upload{}}
+	m := &multipartRequest{uploads: map[string]*upload.Upload{}, leave: leave}
 	err := m.read(multipart.NewReader(patient(w, r.Body), boundary), h.limits.Body)
 	if err == nil {
 		err = m.place()
 	}
 	if err == nil {
-		m.req.uploads, m.req.files = m.uploads, m.files
+		m.req.uploads, m.req.close = m.uploads, m.close
 		return m.req, 0, nil
 	}
 	m.close()
@@ -286,10 +285,38 @@ func replaceNulls(raw json.RawMessage, with map[jsontext.Pointer]string) (json.R
 }
 
 // close gives up what was read.
-func (m *multipartRequest) close() { closeAll(m.files) }
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
+func (m *multipartRequest) close() {
+	for _, f := range m.files {
 		_ = f.Close() // it has no name, and is gone with this
 	}
+	m.leave()
+}
+
+// uploading bounds the requests with files that are read or answered at a time, all and each key's: as much as they hold is on the disk.
+type uploading struct {
+	mu    sync.Mutex
+	all   int
+	ofKey map[string]int // by the header Authorization
+}
+
+// enter takes a place; leave gives it up.
+func (u *uploading) enter(authorization string) (leave func(), ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all >= uploadsAtOnce || u.ofKey[authorization] >= uploadsOfKey {
+		return nil, false
+	}
+	if u.ofKey == nil {
+		u.ofKey = map[string]int{}
+	}
+	u.all++
+	u.ofKey[authorization]++
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.all--
+		if u.ofKey[authorization]--; u.ofKey[authorization] == 0 {
+			delete(u.ofKey, authorization)
+		}
+	}, true
 }

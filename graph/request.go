@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -26,13 +25,10 @@ type request struct {
 	variables  json.RawMessage
 	extensions map[string]any
 	headers    http.Header
-	// uploads are the files of a multipart request by the names that stand for them in variables; they are read from files, which close closes.
+	// uploads are the files of a multipart request by the names that stand for them in variables; close gives them up. Both are nil of others.
 	uploads map[string]*upload.Upload
-	files   []*os.File
+	close   func()
 }
-
-// close gives up the files of a multipart request.
-func (r *request) close() { closeAll(r.files) }
 
 // errTooLarge says that a body or message is longer than it may be.
 var errTooLarge = errors.New("too large")

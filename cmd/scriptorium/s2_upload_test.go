@@ -240,6 +240,7 @@ func TestS2FcopyRace(t *testing.T) {
 				}
 			}
 		}()
+		read := 0
 		for range 30 {
 			a := worker.serve(multipartRequest(t, uploadOperations, `{"0": ["variables.file"]}`, sentFile{"0", "a", "", "the same"}), worker.secret)
 			if strings.Contains(a.body, "UNAVAILABLE") { // collected between being kept and being referred to: it is said
@@ -250,7 +251,11 @@ func TestS2FcopyRace(t *testing.T) {
 			if got := worker.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/files/"+id, nil), worker.secret); got.body != "the same" {
 				t.Fatalf("%s answers %v", a.body, got)
 			}
+			read++
 			worker.forget(id)
+		}
+		if read == 0 {
+			t.Error("all thirty were collected before anything referred to them")
 		}
 		close(stop)
 		if err := <-collected; err != nil {

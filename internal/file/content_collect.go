@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -40,17 +41,16 @@ func (s *Service) Collect(ctx context.Context, before time.Time) (n int, err err
 			return n, err
 		}
 		collected := 0
-		for _, sha256 := range ids {
+		var failed error
+		for _, sha256 := range ids { // one that cannot be deleted must not keep the others
 			gone, err := s.collect(ctx, sha256, before)
-			if err != nil {
-				return n, err
-			}
-			if gone {
+			if gone && err == nil {
 				collected++
 			}
+			failed = errors.Join(failed, err)
 		}
-		if n += collected; len(ids) < collectAtOnce || collected == 0 {
-			return n, nil
+		if n += collected; failed != nil || len(ids) < collectAtOnce || collected == 0 {
+			return n, failed
 		}
 	}
 }
