@@ -279,7 +279,7 @@ func replaceNulls(raw json.RawMessage, with map[jsontext.Pointer]string) (json.R
 		delete(with, d.StackPointer())
 	}
 	for p := range with {
-		return nil, refuse(fault.BadRequest, "map: there is no null at %s among the variables", p)
+		return nil, refuse(fault.BadRequest, "map: there is no null at variables%s", strings.ReplaceAll(string(p), "/", "."))
 	}
 	return slices.Concat(out, raw[end:]), nil
 }

@@ -13,7 +13,7 @@ type Mutation struct {
 // Errors of a whole request or field carry `extensions: {code, requestId}`. Codes: UNAUTHENTICATED (no key that holds),
 // DENIED (the key lacks a capability), BAD_REQUEST, PARSE_FAILED, VALIDATION_FAILED, LIMIT_EXCEEDED, BAD_CURSOR (a cursor
 // of another list or stream, or none), NOT_FOUND (what a subscription is to follow), TIMEOUT, UNAVAILABLE (try again
-// later) and INTERNAL. Pages: `first` or `last`, not both, from 1 to 100, else BAD_REQUEST.
+// later) and INTERNAL. A rule's id in a description, such as S2-entry, is also in the names of the tests that hold it. Pages: `first` or `last`, not both, from 1 to 100, else BAD_REQUEST.
 type Query struct {
 }
 

@@ -5237,7 +5237,7 @@ type Run implements Node {
   generation: Int!
   """
   What the model is offered in this run; fixed when it is created: of its agent, while its scripting is on, the five tools and the scripts with parameters; then the organization's
-  tools, by name, each in the version that it has in this run. What the rules of the key that created it deny is left out. Rules: S1-schemakeep, S1-switch, S2-resolved, S2-policy.
+  tools, by name, each in the version that it has in this run. What the rules of the key that created it deny is left out. A script that was deleted since stays in the list: calls of it are UNKNOWN_TOOL. Rules: S1-schemakeep, S1-switch, S2-resolved, S2-policy.
   """
   tools: [Tool!]! @goField(forceResolver: true)
   "The files that it was given, in their order. Each computer of the run has them in ` + "`" + `/workspace` + "`" + `, under their names, as the programs' own files."
@@ -5431,7 +5431,7 @@ What can be asked. Everything but ` + "`" + `__typename` + "`" + ` and introspec
 Errors of a whole request or field carry ` + "`" + `extensions: {code, requestId}` + "`" + `. Codes: UNAUTHENTICATED (no key that holds),
 DENIED (the key lacks a capability), BAD_REQUEST, PARSE_FAILED, VALIDATION_FAILED, LIMIT_EXCEEDED, BAD_CURSOR (a cursor
 of another list or stream, or none), NOT_FOUND (what a subscription is to follow), TIMEOUT, UNAVAILABLE (try again
-later) and INTERNAL. Pages: ` + "`" + `first` + "`" + ` or ` + "`" + `last` + "`" + `, not both, from 1 to 100, else BAD_REQUEST.
+later) and INTERNAL. A rule's id in a description, such as S2-entry, is also in the names of the tests that hold it. Pages: ` + "`" + `first` + "`" + ` or ` + "`" + `last` + "`" + `, not both, from 1 to 100, else BAD_REQUEST.
 """
 type Query {
   "The object with this id; null where there is none, or where it belongs to another organization."
@@ -6067,7 +6067,7 @@ type ScriptCreatePayload {
 Input of scriptDelete.
 """
 input ScriptDeleteInput {
-  "A script of the organization."
+  "scr_… A script of the organization."
   script: ID!
 }
 
@@ -6169,7 +6169,7 @@ extend type Query {
   ): Tool
   """
   The organization's tools that the names and patterns stand for, by name; at most 1,000 tools, 8 MiB of descriptions and schemas (else the top-level error
-  LIMIT_EXCEEDED). Those that the key's rules deny are left out. Rules: S2-toolget, S2-policy.
+  LIMIT_EXCEEDED). Those that the key's rules deny are left out; those that it has not the capabilities to call are in it. Rules: S2-toolget, S2-policy.
   """
   tools(
     "Names and patterns such as ` + "`" + `script__*` + "`" + `, where ` + "`" + `*` + "`" + ` stands for any characters: at most 100 (else LIMIT_EXCEEDED). Left out or null: all."
@@ -6360,7 +6360,7 @@ type ScriptFile {
 Input of scriptVersionCreate: a whole package, under the rules of scriptCreate.
 """
 input ScriptVersionCreateInput {
-  "A script of the organization."
+  "scr_… A script of the organization; ` + "`" + `script(name:)` + "`" + ` has it."
   script: ID!
   "What it is for, as a model reads it: not blank, at most 400 characters, no U+0000."
   description: String!
@@ -6415,7 +6415,7 @@ type ScriptVersionCreatePayload {
 Input of scriptVersionPublish.
 """
 input ScriptVersionPublishInput {
-  "The draft."
+  "ver_… The draft."
   version: ID!
   "Why, for people: at most 1,000 characters; left out: nothing."
   comment: String
@@ -6441,7 +6441,7 @@ type ScriptVersionPublishPayload {
 Input of scriptVersionReject.
 """
 input ScriptVersionRejectInput {
-  "The draft."
+  "ver_… The draft."
   version: ID!
   "Why, for people: at most 1,000 characters; left out: nothing."
   comment: String

@@ -64,7 +64,7 @@ func (s *Service) checkUnused(ctx context.Context, tx *database.Tx, script *Scri
 		return err
 	}
 	const at = "input.script"
-	return &InUse{Detail: fault.NewDetail(fault.InUse, at, "%s: %d agents name %s in their tools", at, len(naming[tool]), tool), Agents: naming[tool]}
+	return &InUse{Detail: fault.NewDetail(fault.InUse, at, "%s: agents name %s in their tools (%d)", at, tool, len(naming[tool])), Agents: naming[tool]}
 }
 
 // UsedBy answers, by the script's id, the agents that name each of the scripts, which are seen already, in two statements.

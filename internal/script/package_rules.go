@@ -100,9 +100,9 @@ func (p Package) checkEntrypoint() error {
 	entry := p.Entrypoint[1]
 	switch {
 	case strings.HasPrefix(entry, "-"): // the interpreter would take it for an option
-		faults = append(faults, fault.Plain(fault.Invalid, at+".1", "%s.1 begins with -", at))
+		faults = append(faults, fault.Plain(fault.Invalid, at+".1", "%s.1 begins with -: the file comes right behind the interpreter, without options", at))
 	case len(p.Files) > 0 && !slices.ContainsFunc(p.Files, func(f *FileInput) bool { return f.Path == entry }):
-		faults = append(faults, fault.Plain(fault.Invalid, at+".1", "%s.1 is the path of none of the files", at))
+		faults = append(faults, fault.Plain(fault.Invalid, at+".1", "%s.1: %q is the path of none of the files", at, fmt.Sprintf("%.80s", entry)))
 	}
 	for i, argument := range p.Entrypoint[2:] {
 		path := fmt.Sprintf("%s.%d", at, i+2)
