@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ func Main(args []string, engine func(EngineConfig) (Engine, error)) int {
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
+	debug.SetGCPercent(400) // its heap is a few MiB: collecting it for every other computer costs more than it saves
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	// The server ends this process, in its own time; what asks the server to stop may reach all of its processes.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)

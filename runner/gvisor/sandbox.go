@@ -4,6 +4,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"gvisor.dev/gvisor/pkg/log"
 )
 
 const (
@@ -20,6 +22,7 @@ func Sandbox(args []string) {
 		return
 	}
 	useFilters()
+	log.SetLevel(log.Warning) // what is less would be put into words, and thrown away
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(startMemory)
 	time.AfterFunc(startTime, func() {
 		debug.SetGCPercent(percent)
