@@ -29,22 +29,25 @@ type queue struct {
 
 func newQueue(t *testing.T, d *database.DB, c run.Config) *queue {
 	t.Helper()
-	q := &queue{calltest.New(t, d, calltest.Options{Run: c}), make(chan string), make(chan struct{})}
-	q.Fake.Add(runnertest.Program{Run: func(ctx context.Context, p *runnertest.Proc) runnertest.Exit {
-		id, _ := p.Env("SCRIPTORIUM_CALL_ID")
-		select {
-		case q.started <- id:
-		case <-ctx.Done():
-			return runnertest.Exit{Signal: "SIGKILL"}
-		}
-		select {
-		case <-q.goOn:
-			return runnertest.Exit{}
-		case <-ctx.Done():
-			return runnertest.Exit{Signal: "SIGKILL"}
-		}
-	}})
+	q := &queue{nil, make(chan string), make(chan struct{})}
+	q.Server = calltest.New(t, d, calltest.Options{Run: c, Programs: []runnertest.Program{{Run: q.run}}})
 	return q
+}
+
+// run tells of a program's start, and ends when it is let.
+func (q *queue) run(ctx context.Context, p *runnertest.Proc) runnertest.Exit {
+	id, _ := p.Env("SCRIPTORIUM_CALL_ID")
+	select {
+	case q.started <- id:
+	case <-ctx.Done():
+		return runnertest.Exit{Signal: "SIGKILL"}
+	}
+	select {
+	case <-q.goOn:
+		return runnertest.Exit{}
+	case <-ctx.Done():
+		return runnertest.Exit{Signal: "SIGKILL"}
+	}
 }
 
 // starts waits for the start of the next program, which must be this call's.

@@ -39,8 +39,10 @@ type Options struct {
 	Blobs  *blob.Store // one in memory
 	Spool  string      // a folder of the test's own
 	Runner runner.Runner
-	Run    run.Config
-	Call   call.Config
+	// Programs are what the fake runner knows from the start, where the server finds calls that wait.
+	Programs []runnertest.Program
+	Run      run.Config
+	Call     call.Config
 	// Recover: what an earlier process left is recovered at the start.
 	Recover bool
 }
@@ -80,6 +82,9 @@ func New(t testing.TB, d *database.DB, o Options) *Server {
 	}
 	if o.Runner == nil {
 		s.Fake = runnertest.NewFake()
+		for _, program := range o.Programs {
+			s.Fake.Add(program)
+		}
 		o.Runner = s.Fake
 	}
 	if o.Run.Server == "" {
