@@ -59,7 +59,7 @@ type multipartRequest struct {
 
 // readMultipart reads a request with files. The files wait in places without a name on the disk until req.close.
 func (h *Handler) readMultipart(w http.ResponseWriter, r *http.Request, who caller, boundary string) (*request, int, *gqlerror.Error) {
-	leave, ok := h.uploading.enter(who.authorization)
+	leave, ok := h.uploading.enter(who.key)
 	if !ok {
 		w.Header().Set("Connection", "close")
 		return nil, http.StatusServiceUnavailable, refuse(fault.Unavailable, "too many requests with files at once: try again when one of them has been answered")
@@ -296,27 +296,27 @@ func (m *multipartRequest) close() {
 type uploading struct {
 	mu    sync.Mutex
 	all   int
-	ofKey map[string]int // by the header Authorization
+	ofKey map[string]int // by the key's id
 }
 
 // enter takes a place; leave gives it up.
-func (u *uploading) enter(authorization string) (leave func(), ok bool) {
+func (u *uploading) enter(key string) (leave func(), ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.all >= uploadsAtOnce || u.ofKey[authorization] >= uploadsOfKey {
+	if u.all >= uploadsAtOnce || u.ofKey[key] >= uploadsOfKey {
 		return nil, false
 	}
 	if u.ofKey == nil {
 		u.ofKey = map[string]int{}
 	}
 	u.all++
-	u.ofKey[authorization]++
+	u.ofKey[key]++
 	return func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.all--
-		if u.ofKey[authorization]--; u.ofKey[authorization] == 0 {
-			delete(u.ofKey, authorization)
+		if u.ofKey[key]--; u.ofKey[key] == 0 {
+			delete(u.ofKey, key)
 		}
 	}, true
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/key"
 )
 
 // caller is who makes a request.
@@ -20,6 +21,8 @@ type caller struct {
 	authorization string
 	// known is true where a key was given, and is good.
 	known bool
+	// key is the key's id, whatever spelling of the header named it.
+	key string
 }
 
 // identify looks the caller's key up. Without one there is nothing to look up; a bad one is refused whatever is asked.
@@ -33,6 +36,9 @@ func (h *Handler) identify(ctx context.Context, authorization string) (context.C
 		return ctx, who, gqlerror.Wrap(err)
 	}
 	who.known = true
+	if v, err := key.From(known); err == nil {
+		who.key = v.Key.ID
+	}
 	return known, who, nil
 }
 
