@@ -137,6 +137,9 @@ func needsKey(fields []*ast.Field) bool {
 func (h *Handler) prepare(
 	ctx context.Context, req *request, doc *ast.QueryDocument, op *ast.OperationDefinition,
 ) (*graphql.OperationContext, gqlerror.List) {
+	if err := checkFiles(h.schema.Schema(), op, req.files); err != nil {
+		return nil, gqlerror.List{err}
+	}
 	doc, variables, errs := h.readVariables(doc, op, req.variables)
 	if errs != nil {
 		return nil, errs

@@ -25,9 +25,11 @@ type request struct {
 	variables  json.RawMessage
 	extensions map[string]any
 	headers    http.Header
-	// uploads are the files of a multipart request by the names that stand for them in variables; close gives them up. Both are nil of others.
+	// uploads are the files of a multipart request by the names that stand for them in variables; close gives them up. They are nil of others.
 	uploads map[string]*upload.Upload
 	close   func()
+	// files are the paths of the variables that stand for them, as the part map has them.
+	files []string
 }
 
 // errTooLarge says that a body or message is longer than it may be.

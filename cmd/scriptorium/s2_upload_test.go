@@ -136,7 +136,17 @@ func TestS2FilesUploadBad(t *testing.T) {
 			"a large file":         {uploadOperations, `{"0": ["variables.file"]}`, []sentFile{{"0", "a", "", strings.Repeat("x", 32<<20+1)}}, 413, "33554432"},
 			"null kept":            {two, `{"0": ["variables.a"]}`, []sentFile{one}, 400, "VALIDATION_FAILED"},
 			"not null":             {strings.Replace(uploadOperations, "null", `"x"`, 1), `{"0": ["variables.file"]}`, []sentFile{one}, 400, "no null at"},
-			"for a string":         {`{"query": "query($id: ID) { file(id: $id) { id } }", "variables": {"id": null}}`, `{"0": ["variables.id"]}`, []sentFile{one}, 400, "VALIDATION_FAILED"},
+			"for an id":            {`{"query": "query($id: ID!) { file(id: $id) { id } }", "variables": {"id": null}}`, `{"0": ["variables.id"]}`, []sentFile{one}, 400, `map: \"variables.id\" is no place for a file: it is of the type ID, not Upload`},
+			"for a string":         {`{"query": "mutation($i: OrganizationCreateInput!) { organizationCreate(input: $i) { secret } }", "variables": {"i": {"name": null}}}`, `{"0": ["variables.i.name"]}`, []sentFile{one}, 400, `map: \"variables.i.name\" is no place for a file: it is of the type String`},
+			"for a string of many": {`{"query": "mutation($c: KeyCreateInput!) { keyCreate(input: $c) { secret } }", "variables": {"c": {"name": "x", "capabilities": [null]}}}`, `{"0": ["variables.c.capabilities.0"]}`, []sentFile{one}, 400, "of the type Capability"},
+			"for an object":        {`{"query": "mutation($i: FileUploadInput!) { fileUpload(input: $i) { file { id } } }", "variables": {"i": null}}`, `{"0": ["variables.i"]}`, []sentFile{one}, 400, "of the type FileUploadInput"},
+			"for JSON":             {`{"query": "mutation($j: JSON) { toolCall(input: {name: \"x\", arguments: $j}) { call { id } } }", "variables": {"j": null}}`, `{"0": ["variables.j"]}`, []sentFile{one}, 400, `\"variables.j\" is no place for a file: it is of the type JSON`},
+			"inside JSON":          {`{"query": "mutation($i: ToolCallInput!) { toolCall(input: $i) { call { id } } }", "variables": {"i": {"name": "x", "arguments": {"a": [null]}}}}`, `{"0": ["variables.i.arguments.a.0"]}`, []sentFile{one}, 400, "of the type JSON"},
+			"in a literal of JSON": {`{"query": "mutation($f: Upload!) { toolCall(input: {name: \"x\", arguments: {a: [$f]}}) { call { id } } }", "variables": {"f": null}}`, `{"0": ["variables.f"]}`, []sentFile{one}, 400, "toolCall.input.arguments.a.0: $f is a file, which JSON does not have"},
+			"held in JSON":         {`{"query": "mutation($f: FileUploadInput!) { toolCall(input: {name: \"x\", arguments: $f}) { call { id } } }", "variables": {"f": {"file": null}}}`, `{"0": ["variables.f.file"]}`, []sentFile{one}, 400, "VALIDATION_FAILED"},
+			"held in its literal":  {`{"query": "mutation($f: FileUploadInput!) { toolCall(input: {name: \"x\", arguments: {a: $f}}) { call { id } } }", "variables": {"f": {"file": null}}}`, `{"0": ["variables.f.file"]}`, []sentFile{one}, 400, "$f is a file"},
+			"no variable":          {`{"query": "mutation { __typename }", "variables": {"other": null}}`, `{"0": ["variables.other"]}`, []sentFile{one}, 400, `map: \"variables.other\" is no place for a file: the operation has no such variable`},
+			"no field":             {`{"query": "mutation($i: FileUploadInput!) { fileUpload(input: $i) { file { id } } }", "variables": {"i": {"other": null}}}`, `{"0": ["variables.i.other"]}`, []sentFile{one}, 400, `map: \"variables.i.other\" is no place for a file`},
 			"no name":              {uploadOperations, `{"0": ["variables.file"]}`, []sentFile{{"0", "", "", "a"}}, 200, `"INVALID"`},
 			"a name with controls": {uploadOperations, `{"0": ["variables.file"]}`, []sentFile{{"0", "a\tb", "", "a"}}, 200, `"INVALID"`},
 			"a long name":          {uploadOperations, `{"0": ["variables.file"]}`, []sentFile{{"0", strings.Repeat("é", 128), "", "a"}}, 200, `"INVALID"`},
@@ -164,7 +174,7 @@ func TestS2FilesUploadBad(t *testing.T) {
 				t.Errorf("cut at %d of %d: %d %s", cut, len(b), a.status, a.body)
 			}
 		}
-		if d := worker.must(t, worker.secret, `{ files { totalCount } }`, nil); at[float64](t, d, "files", "totalCount") != 0 {
+		if d := worker.must(t, worker.secret, `{ files { totalCount } calls { totalCount } }`, nil); at[float64](t, d, "files", "totalCount") != 0 || at[float64](t, d, "calls", "totalCount") != 0 {
 			t.Errorf("kept: %v", d)
 		}
 	})

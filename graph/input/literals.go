@@ -103,6 +103,7 @@ func constantText(v *ast.Value, path ast.Path) (json.RawMessage, *gqlerror.Error
 type textWriter struct {
 	path  ast.Path
 	texts map[string]json.RawMessage // of the variables that have a value
+	files map[string]bool            // the variables that hold files, which no JSON holds
 	enums bool                       // write enum values as strings
 	out   []byte
 }
@@ -120,6 +121,9 @@ func (w *textWriter) finish(v *ast.Value) (json.RawMessage, *gqlerror.Error) {
 func (w *textWriter) value(v *ast.Value) *gqlerror.Error {
 	switch v.Kind {
 	case ast.Variable:
+		if w.files[v.Raw] {
+			return located(refuse(fault.ValidationFailed, w.path, "$%s is a file, which JSON does not have", v.Raw), v.Position)
+		}
 		text, ok := w.texts[v.Raw]
 		if !ok {
 			text = json.RawMessage("null")

@@ -3,6 +3,7 @@ package input
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -35,7 +36,7 @@ func Prepare(schema *ast.Schema, document *ast.QueryDocument, op *ast.OperationD
 		return nil, err
 	}
 	r := &rewriter{
-		schema: schema, source: document, values: values, texts: texts,
+		schema: schema, source: document, values: values, texts: texts, files: filesOf(schema, op),
 		copies: map[string]*ast.FragmentDefinition{},
 	}
 	selections := r.selections(op.SelectionSet)
@@ -76,6 +77,7 @@ type rewriter struct {
 	source *ast.QueryDocument
 	values map[string]any
 	texts  map[string]json.RawMessage
+	files  map[string]bool // the variables that hold files
 	copies map[string]*ast.FragmentDefinition
 	added  ast.VariableDefinitionList
 	length int
@@ -171,7 +173,7 @@ func (r *rewriter) children(v *ast.Value, of func(i int, name string) (*ast.Type
 
 // json writes a literal as JSON text and puts a variable in its place. Its name has a space, which no name in a document has.
 func (r *rewriter) json(v *ast.Value, path ast.Path) *ast.Value {
-	w := &textWriter{path: path, texts: r.texts}
+	w := &textWriter{path: path, texts: r.texts, files: r.files}
 	text, err := w.finish(v)
 	if err != nil {
 		r.err = err
@@ -191,4 +193,26 @@ func (r *rewriter) json(v *ast.Value, path ast.Path) *ast.Value {
 		Raw: name, Kind: ast.Variable, Position: v.Position,
 		Definition: v.Definition, ExpectedType: v.ExpectedType, VariableDefinition: definition,
 	}
+}
+
+// filesOf answers the variables of an operation whose type is Upload, or has it inside.
+func filesOf(schema *ast.Schema, op *ast.OperationDefinition) map[string]bool {
+	files := map[string]bool{}
+	for _, definition := range op.VariableDefinitions {
+		if holdsUpload(schema, definition.Type, map[string]bool{}) {
+			files[definition.Variable] = true
+		}
+	}
+	return files
+}
+
+// holdsUpload says whether values of a type may hold an Upload; seen are the types that were looked into.
+func holdsUpload(schema *ast.Schema, kind *ast.Type, seen map[string]bool) bool {
+	name := kind.Name()
+	if name == "Upload" || seen[name] {
+		return name == "Upload"
+	}
+	seen[name] = true
+	definition := schema.Types[name]
+	return definition.Kind == ast.InputObject && slices.ContainsFunc(definition.Fields, func(f *ast.FieldDefinition) bool { return holdsUpload(schema, f.Type, seen) })
 }
