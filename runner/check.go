@@ -61,12 +61,12 @@ func CheckFiles(changes []FileChange) error {
 
 func checkChange(c *FileChange) error {
 	top := c.Path == "/workspace" || c.Path == "/home" || c.Path == "/tmp"
-	below := strings.HasPrefix(c.Path, "/workspace/") || strings.HasPrefix(c.Path, "/home/") || strings.HasPrefix(c.Path, "/tmp/")
+	below := strings.HasPrefix(c.Path, "/workspace/") || strings.HasPrefix(c.Path, "/home/") || strings.HasPrefix(c.Path, "/tmp/") || strings.HasPrefix(c.Path, Scripts+"/")
 	switch {
 	case path.Clean(c.Path) != c.Path || strings.ContainsRune(c.Path, 0) || len(c.Path) > 4000:
 		return errors.New("not a clean path")
 	case !below && (!top || c.Op != FilePrune):
-		return errors.New("not inside /workspace, /home or /tmp")
+		return errors.New("not inside /workspace, /home, /tmp or /scripts")
 	case c.Mode&^0o1777 != 0:
 		return errors.New("mode bits beyond 01777")
 	case (c.UID != 0 && c.UID != ScriptUser) || (c.GID != 0 && c.GID != ScriptUser):

@@ -348,7 +348,6 @@ func readWherePlanted(t *testing.T, s *scene) {
 
 const readOfPlanted = `2 .calls  -
 4 .scriptorium-new  -
-2 .scripts  -
 1 attempt.py  -
 2 d  -
 2 d/in  -

@@ -39,7 +39,7 @@ process.on('SIGTERM', () => {}); log('up'); setInterval(() => {}, 1000)`)},
 			c.Stdin = bytes.Repeat([]byte("0123456789"), 90<<10)
 		}},
 		{name: "full folders", says: "workspace ENOSPC\ntmp ENOSPC\nshm ENOSPC\nscripts EACCES\n", with: js(`
-for (const [n, d] of [['workspace', '/workspace'], ['tmp', '/tmp'], ['shm', '/dev/shm'], ['scripts', '/workspace/.scripts']]) {
+for (const [n, d] of [['workspace', '/workspace'], ['tmp', '/tmp'], ['shm', '/dev/shm'], ['scripts', '/scripts']]) {
   try { const f = fs.openSync(d + '/full', 'w'); for (;;) fs.writeSync(f, Buffer.alloc(65536)) } catch (e) { log(n, e.code) }
   fs.rmSync(d + '/full', { force: true })
 }`)},

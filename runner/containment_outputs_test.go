@@ -74,7 +74,7 @@ os.symlink("/etc/passwd", "a")
 os.symlink(HOST["file"], "b")
 os.symlink("../arguments.json", "c")
 os.symlink("d", "d")
-os.symlink("/workspace/.scripts", "e")
+os.symlink("/scripts", "e")
 open("f", "w").write("own"); os.link("f", "g")
 tries("arguments", os.link, "../arguments.json", "h")
 tries("passwd", os.link, "/etc/passwd", "i")
@@ -83,7 +83,7 @@ tries("root's", os.link, "/workspace/main.py", "j")
 3 "b" to HOST/file
 3 "c" to ../arguments.json
 3 "d" to d
-3 "e" to /workspace/.scripts
+3 "e" to /scripts
 1 "f" 2 links, 3 bytes: "own"
 1 "g" 2 links, 3 bytes: "own"
 `)},

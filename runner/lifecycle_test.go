@@ -148,7 +148,7 @@ func TestSpares(t *testing.T) {
 		c := runnertest.Start(t, p, runner.Spec{})
 		eventually(t, 20*time.Second, "a spare is up", func() bool { return sandboxes() == i+2 })
 		res, out := runnertest.Run(t, c, runnertest.Python("import os\nprint(sorted(os.listdir('/workspace')), os.listdir('/tmp'))"))
-		if res.ExitCode != 0 || out.Stdout.String() != "['.calls', '.scripts', 'main.py'] []\n" {
+		if res.ExitCode != 0 || out.Stdout.String() != "['.calls', 'main.py'] []\n" {
 			t.Errorf("%+v %q", res, out.Stdout.String())
 		}
 	}

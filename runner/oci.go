@@ -102,7 +102,7 @@ func (r root) make(folder string) error {
 	if r.Image != "" {
 		return nil
 	}
-	for _, d := range append([]string{"proc", "dev", "sys", "etc", "workspace", "home", "tmp"}, r.Binds...) {
+	for _, d := range append([]string{"proc", "dev", "sys", "etc", "workspace", "scripts", "home", "tmp"}, r.Binds...) {
 		if err := os.MkdirAll(filepath.Join(folder, d), 0o755); err != nil {
 			return err
 		}

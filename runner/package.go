@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Scripts is a folder in /workspace for packages of files, with a size of its own, Spec.ScriptsBytes: a program that fills /workspace does not keep
-// a package from being written. It is root's, and programs cannot write there.
-const Scripts = "/workspace/.scripts"
+// Scripts is a folder for packages of files, a file system of its own with Spec.ScriptsBytes: a program that fills /workspace does not keep a package
+// from being written. It is root's, and programs can write neither there nor above it, where Node looks for modules and for what kind of module a file is.
+const Scripts = "/scripts"
 
 // The bounds of one package.
 const (

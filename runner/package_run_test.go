@@ -101,3 +101,57 @@ func TestPackagesRun(t *testing.T) {
 		}
 	}
 }
+
+// plants leaves code in every place where a program's start, or what it imports, might look for some.
+const plants = `import os, site, sys
+def put(path, text):
+    try: os.makedirs(os.path.dirname(path), exist_ok=True); open(path, "w").write(text)
+    except OSError as e: print(e.strerror, path)
+home = os.environ["HOME"]
+said = "import sys; sys.stderr.write('planted: ' + __name__ + '\\n')\n"
+for base in home + "/.local", "/workspace/.local":
+    at = base + "/lib/python%d.%d/site-packages/" % sys.version_info[:2]
+    put(at + "a.pth", said)
+    for name in "usercustomize", "sitecustomize", "absent", "json", "helper": put(at + name + ".py", said)
+for d in "/workspace", "/home", home, "/tmp", "/", "/scripts", "/scripts/planted":
+    for name in "absent", "json", "usercustomize": put(d + "/" + name + ".py", said)
+    put(d + "/package.json", '{"type": "module", "imports": ')
+    for n in "node_modules", ".node_modules", ".node_libraries":
+        put(d + "/" + n + "/absent/index.js", "console.error('planted: ' + __filename)")
+`
+
+// What one program leaves is no part of another one's package: no code of it runs there, whichever interpreter runs it.
+func TestContainPlanted(t *testing.T) {
+	t.Parallel()
+	c := warmNode(t, runner.Spec{})
+	p, open, _ := runnertest.PackageOf("planted", 1, map[string]string{
+		"main.py": "import json, site, sys\ntry: import absent\nexcept ImportError as e: print(e)\n" +
+			"print(json.dumps([1]), site.ENABLE_USER_SITE, [p for p in sys.path if p.startswith(('/home', '/workspace', '/tmp'))])\n" +
+			"import subprocess\nprint(subprocess.run([sys.executable, '-c', 'import json; print(json.loads(\"1\"))'], cwd='/', capture_output=True))\n",
+		"main.js":  "try { require('absent') } catch (e) { console.log(e.code) }\nimport('absent').catch((e) => console.log(e.code))",
+		"main.mjs": "import { createRequire } from 'node:module';\ntry { createRequire(import.meta.url)('absent') } catch (e) { console.log(e.code) }\ntry { await import('absent') } catch (e) { console.log(e.code) }",
+	})
+	ensure(t, c, p, open, 3)
+	planted := runnertest.Python(plants)
+	if res, out := runnertest.Run(t, c, planted); res.ExitCode != 0 || strings.Contains(out.Stdout.String(), " /workspace/") {
+		t.Fatalf("%+v %s%s", res, out.Stdout.String(), out.Stderr.String())
+	}
+	for _, k := range []struct{ file, want string }{
+		{"main.py", "No module named 'absent'\n[1] False []\nCompletedProcess(args=['/usr/bin/python3', '-c', 'import json; print(json.loads(\"1\"))'], returncode=0, stdout=b'1\\n', stderr=b'')\n"},
+		{"main.js", "MODULE_NOT_FOUND\nERR_MODULE_NOT_FOUND\n"}, {"main.mjs", "MODULE_NOT_FOUND\nERR_MODULE_NOT_FOUND\n"},
+	} {
+		for _, fresh := range []bool{false, true} {
+			call := runnertest.PackageCall(p, map[bool]string{true: "python3", false: "node"}[strings.HasSuffix(k.file, ".py")], k.file)
+			call.Env, call.Fresh = append(call.Env, "PYTHONNOUSERSITE=1"), fresh
+			res, out := runnertest.Run(t, c, call)
+			if res.ExitCode != 0 || out.Stdout.String() != k.want || out.Stderr.Len() > 0 {
+				t.Errorf("%s, fresh %v: %+v\n%s%s\nand not\n%s", k.file, fresh, res, out.Stdout.String(), out.Stderr.String(), k.want)
+			}
+		}
+	}
+	// It is there for whose code it is: Python's is as anywhere.
+	own := runnertest.Python("import absent")
+	if _, out := runnertest.Run(t, c, own); !strings.Contains(out.Stderr.String(), "planted: absent") {
+		t.Errorf("nothing was planted: %s", out.Stderr.String())
+	}
+}

@@ -95,22 +95,22 @@ func TestContainPackages(t *testing.T) {
 		c.Dir, c.Argv = p.Path, []string{"python3", "/workspace/main.py"}
 	}
 	contain(t, 1, runner.Spec{}, []attempt{
-		{name: "the first time", says: "0o555 0\n", program: "print(oct(os.stat('/workspace/.scripts').st_mode & 0o7777), os.stat('/workspace/.scripts').st_uid)", check: whole(3, 0)},
+		{name: "the first time", says: "0o555 0\n", program: "print(oct(os.stat('/scripts').st_mode & 0o7777), os.stat('/scripts').st_uid)", check: whole(3, 0)},
 		{name: "writing it", program: `
-at = "/workspace/.scripts/deck/1"
+at = "/scripts/deck/1"
 open("/tmp/mine", "w").write("A = 'mine'")
-for p in at + "/main.py", at + "/lib/a.py", at + "/new", at + "/lib/new", at + "/lib/__pycache__/a.pyc", "/workspace/.scripts/new", "/workspace/.scripts/deck/new":
+for p in at + "/main.py", at + "/lib/a.py", at + "/new", at + "/lib/new", at + "/lib/__pycache__/a.pyc", "/scripts/new", "/scripts/deck/new":
     for f in lambda: open(p, "r+"), lambda: open(p, "w"), lambda: os.unlink(p), lambda: os.rename("/tmp/mine", p), lambda: os.rename(p, p + "2"), lambda: os.chmod(p, 0o666), \
             lambda: os.chown(p, 1000, 1000), lambda: os.truncate(p, 0), lambda: os.symlink("/tmp/mine", p), lambda: os.mkfifo(p), lambda: os.mkdir(p), \
             lambda: os.link(p, "/tmp/link"), lambda: os.link(p, os.path.dirname(p) + "/link"), lambda: os.utime(p, (0, 0)), lambda: os.setxattr(p, "user.x", b"x"):
         try: f(); print("could", p)
         except OSError as e: pass
-for p in at, at + "/lib", "/workspace/.scripts/deck", "/workspace/.scripts":
+for p in at, at + "/lib", "/scripts/deck", "/scripts":
     for f in lambda: os.chmod(p, 0o777), lambda: os.chown(p, 1000, 1000), lambda: os.rename(p, "/workspace/x"), lambda: os.rename(p, p + "2"), lambda: os.rmdir(p), \
             lambda: os.mkdir(p + "/new"), lambda: os.utime(p), lambda: socket.socket(socket.AF_UNIX).bind(p + "/s"):
         try: f(); print("could", p)
         except OSError: pass
-try: print(as_root_of_its_own("for p in '/workspace/.scripts/deck/1/main.py', '/workspace/.scripts/deck/1/new': tries('root', open, p, 'w')\nmount(b'x', b'/workspace/.scripts', b'tmpfs')\nprint(os.listdir('/workspace/.scripts'))"))
+try: print(as_root_of_its_own("for p in '/scripts/deck/1/main.py', '/scripts/deck/1/new': tries('root', open, p, 'w')\nmount(b'x', b'/scripts', b'tmpfs')\nprint(os.listdir('/scripts'))"))
 except OSError as e: print(e)
 os.unlink("/tmp/mine")
 `, says: "root EACCES\nroot EACCES\n[]\n0\n", check: whole(0, 0)},

@@ -138,7 +138,7 @@ unpack() {
 configure() {
   local d f python
   cd "$root"
-  mkdir -p proc dev sys tmp home workspace etc .scriptorium root run var/tmp
+  mkdir -p proc dev sys tmp home workspace scripts etc .scriptorium root run var/tmp
   printf '%s\n' 'root:x:0:0:root:/root:/bin/sh' 'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin' 'script:x:1000:1000:script:/home:/bin/sh' >etc/passwd
   printf '%s\n' 'root:x:0:' 'tty:x:5:' 'nogroup:x:65534:' 'script:x:1000:' >etc/group
   printf '%s: files\n' passwd group hosts services protocols >etc/nsswitch.conf

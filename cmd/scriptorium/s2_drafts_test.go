@@ -242,6 +242,41 @@ func TestS2DraftApproval(t *testing.T) {
 	})
 }
 
+// TestS2DraftReplay: an equal request answers a key without MANAGEMENT what it wrote itself, whatever others have drafted since.
+func TestS2DraftReplay(t *testing.T) {
+	t.Parallel()
+	onShelf(t, func(t *testing.T, manager, worker *shelf) {
+		manager.needsApproval(true)
+		const seen = `{ id description parameters metadata updatedAt labels { name value } latestVersion { number description files { path text } } versions { totalCount nodes { number } } }`
+		in := with(pack(nil), map[string]any{"name": "deck", "idempotencyKey": "k"})
+		create := func() payload {
+			return worker.do("scriptCreate", "script "+seen+" version { id number script "+seen+" }", in)
+		}
+		first := create()
+		script := at[string](t, first, "script", "id")
+		if first.refusals() != "" || fmt.Sprint(at[map[string]any](t, first, "script")) != fmt.Sprint(at[map[string]any](t, first, "version", "script")) || at[float64](t, first, "script", "latestVersion", "number") != 1 {
+			t.Fatalf("%v", first)
+		}
+		theirs := at[string](t, manager.next(script, with(source("secret"), map[string]any{"description": "Secret.", "labels": []any{map[string]any{"name": "secret", "value": ""}},
+			"metadata": map[string]any{"secret": 1}, "parameters": map[string]any{"type": "object", "properties": map[string]any{"secret": map[string]any{}}}})), "version", "id")
+		if again := create(); fmt.Sprint(again) != fmt.Sprint(first) {
+			t.Errorf("beside another's draft\n%v and not\n%v", again, first)
+		}
+		if got := manager.decide("Reject", at[string](t, first, "version", "id"), "no").refusals(); got != "" {
+			t.Fatal(got)
+		}
+		if again := create(); fmt.Sprint(again) != fmt.Sprint(first) {
+			t.Errorf("rejected\n%v and not\n%v", again, first)
+		}
+		if got := manager.key("TOOLING", "MANAGEMENT").decide("Publish", theirs, "").refusals(); got != "" {
+			t.Fatal(got)
+		}
+		if again := create(); at[string](t, again, "script", "latestVersion", "description") != "Secret." || at[float64](t, again, "version", "number") != 1 {
+			t.Errorf("the other's is published: %v", again)
+		}
+	})
+}
+
 // TestS2DraftSame: drafts that are the same are written once for who sees them.
 func TestS2DraftSame(t *testing.T) {
 	t.Parallel()

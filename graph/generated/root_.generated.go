@@ -5298,7 +5298,7 @@ input RunCreateInput {
   """
   Uploads that its calls find in ` + "`" + `/workspace` + "`" + `, under their filenames; the run gets copies. Needs FILES (else DENIED at ` + "`" + `input.attachments` + "`" + `). At most 32, each of 32 MiB at most, 64 MiB
   together (TOO_LARGE at ` + "`" + `input.attachments` + "`" + ` or ` + "`" + `input.attachments.N` + "`" + `). An unknown one: NOT_FOUND at ` + "`" + `input.attachments.N` + "`" + `; two of one filename, and one that is a name of the system's
-  (` + "`" + `.` + "`" + `, ` + "`" + `..` + "`" + `, ` + "`" + `.calls` + "`" + `, ` + "`" + `.scripts` + "`" + `), holds ` + "`" + `/` + "`" + ` or has more than 255 bytes: INVALID there.
+  (` + "`" + `.` + "`" + `, ` + "`" + `..` + "`" + `, ` + "`" + `.calls` + "`" + `), holds ` + "`" + `/` + "`" + ` or has more than 255 bytes: INVALID there.
   """
   attachments: [ID!]
   """

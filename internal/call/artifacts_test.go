@@ -140,7 +140,7 @@ func TestS2Attachments(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, d *database.DB) {
 		w := newWorld(t, d, calltest.Options{})
 		w.Publish(w.ctx, "reads", fake("cat /workspace/报告 ñ😀.txt", "cat /workspace/b"))
-		report, b, again, hidden, large := w.upload(t, "报告 ñ😀.txt", "figures\n"), w.upload(t, "b", "more\n"), w.upload(t, "b", "x"), w.upload(t, ".scripts", "x"),
+		report, b, again, hidden, large := w.upload(t, "报告 ñ😀.txt", "figures\n"), w.upload(t, "b", "more\n"), w.upload(t, "b", "x"), w.upload(t, ".calls", "x"),
 			w.upload(t, "large", string(make([]byte, 32<<20+1)))
 		half := w.upload(t, "half", string(make([]byte, 32<<20)))
 		other := w.upload(t, "other", string(make([]byte, 32<<20)))

@@ -115,7 +115,7 @@ func (s *Service) bring(ctx context.Context, m *run.Machine, c *claimed) (p prog
 		timeout: time.Duration(c.TimeoutSeconds) * time.Second, fresh: c.fresh,
 	}
 	if c.entrypoint != nil {
-		p.argv, made = c.entrypoint, func() {}
+		p.argv, p.packaged, made = c.entrypoint, true, func() {}
 		p.dir, err = m.Package(ctx, run.Package{Name: c.script, Number: c.number, VersionID: *c.VersionID})
 		return p, nil, made, err
 	}

@@ -192,6 +192,9 @@ func TestS2Call(t *testing.T) {
 			if ran.Dir != runner.Scripts+"/deck/1" {
 				t.Errorf("it ran in %s", ran.Dir)
 			}
+			if v, _ := env(ran, "PYTHONNOUSERSITE"); v != "1" {
+				t.Errorf("what other programs left is imported: PYTHONNOUSERSITE=%s", v)
+			}
 			if v, _ := env(ran, "ARTIFIC_OUTPUTS"); v != runner.Calls+"/"+c.ID+"/outputs" {
 				t.Errorf("outputs go to %s", v)
 			}

@@ -26,6 +26,7 @@ type program struct {
 	secrets       map[string]string
 	timeout       time.Duration
 	fresh         bool // in an interpreter of its own
+	packaged      bool // nothing but the package's own files and the computer's libraries is imported (S2-verify)
 }
 
 // process is what the computer is given: `python3 scripts/NAME.py` in the home, or a package's entrypoint in its folder (S2-cwd); the arguments on standard
@@ -62,6 +63,9 @@ func (p program) env() []string {
 		"ARTIFIC_OUTPUTS=" + own + "/outputs",
 		"SCRIPTORIUM_RUN_ID=" + p.runID,
 		"SCRIPTORIUM_CALL_ID=" + p.callID,
+	}
+	if p.packaged { // or whatever another program left below HOME would run within this one
+		env = append(env, "PYTHONNOUSERSITE=1")
 	}
 	if len(scriptArgs)+len(p.input)+1 <= maxVariable {
 		env = append(env, scriptArgs+string(p.input))

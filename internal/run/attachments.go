@@ -27,7 +27,7 @@ const (
 )
 
 // reservedNames are those in a computer's /workspace that are the system's.
-var reservedNames = []string{".", "..", ".calls", ".scripts"}
+var reservedNames = []string{".", "..", ".calls"}
 
 // checkAttachments holds the rules about attachments by themselves.
 func checkAttachments(v *key.Viewer, ids []string) error {

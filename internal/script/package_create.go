@@ -90,7 +90,7 @@ func (s *Service) pack(
 			return []string{done.script.ID, done.version.ID, strconv.FormatBool(done.created)}, nil
 		})
 		if err == nil && replayed {
-			done, err = replayPackage(ctx, tx, v.Organization.ID, answer)
+			done, err = replayPackage(ctx, tx, v, answer)
 		}
 		return err
 	})
@@ -112,16 +112,16 @@ func (s *Service) keep(ctx context.Context, files []*FileInput) ([]file.Content,
 	return kept, nil
 }
 
-// replayPackage reads what was remembered of an equal request, as it is now.
-func replayPackage(ctx context.Context, tx *database.Tx, organizationID string, answer []string) (*packaged, error) {
+// replayPackage reads what was remembered of an equal request, as it is now for the key.
+func replayPackage(ctx context.Context, tx *database.Tx, v *key.Viewer, answer []string) (*packaged, error) {
 	if len(answer) != 3 {
 		return nil, errors.New("script: a remembered answer has other parts than a package's")
 	}
-	scripts, err := byIDs(ctx, tx.SQL(), organizationID, answer[:1], false, true)
+	scripts, err := answered(ctx, tx.SQL(), v, answer[:1], false)
 	if err != nil {
 		return nil, err
 	}
-	versions, err := versionsByIDs(ctx, tx.SQL(), organizationID, answer[1:2], true)
+	versions, err := versionsByIDs(ctx, tx.SQL(), v.Organization.ID, answer[1:2], true)
 	if err != nil {
 		return nil, err
 	}

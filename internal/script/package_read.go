@@ -99,8 +99,23 @@ func (s *Service) LatestByIDs(ctx context.Context, organizationID string, ids []
 
 // KeptOfVersions is KeptByIDs for the scripts of versions that are seen already.
 func (s *Service) KeptOfVersions(ctx context.Context, organizationID string, ids []string) (map[string]*Script, error) {
-	rows, err := byIDs(ctx, s.db.SQL(), organizationID, id.Only(id.Script, ids), true, true)
+	v, err := key.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := answered(ctx, s.db.SQL(), v, id.Only(id.Script, ids), true)
 	return keyed(rows, func(s *Script) string { return s.ID }), err
+}
+
+// answered reads scripts for who writes them: a key without MANAGEMENT, which sees no drafts (S2-draft), has its own ones in the answer to what
+// wrote them. A script of drafts alone is there what it is without those of others.
+func answered(ctx context.Context, q *database.Querier, v *key.Viewer, ids []string, deleted bool) ([]*Script, error) {
+	seen, err := byIDs(ctx, q, v.Organization.ID, ids, deleted, v.Has(key.Management))
+	if err != nil || v.Has(key.Management) || len(seen) == len(ids) {
+		return seen, err
+	}
+	own, err := ownDrafts(ctx, q, v.Organization.ID, v.Key.ID, ids, deleted)
+	return append(seen, own...), err
 }
 
 // PackageByName answers the organization's script of the name as the viewer sees it; nil where there is none.

@@ -84,6 +84,18 @@ func byIDs(ctx context.Context, q *database.Querier, organizationID string, ids 
 		organizationID, batch.List(ids))
 }
 
+// ownDrafts reads scripts that nothing is published of, as they are with what the key wrote of them alone.
+func ownDrafts(ctx context.Context, q *database.Querier, organizationID, keyID string, ids []string, deleted bool) ([]*Script, error) {
+	where := live
+	if deleted {
+		where = "s.organization_id = $1"
+	}
+	columns := strings.NewReplacer("s.latest_version_id", "v.id", "s.latest_number", "v.number", "s.updated_at", "v.created_at").Replace(scriptColumns)
+	const newest = `(SELECT MAX(o.number) FROM versions o WHERE o.organization_id = $1 AND o.script_id = s.id AND o.author_key_id = $2)`
+	return readScripts(ctx, q, "SELECT "+columns+", 1 FROM scripts s JOIN versions v ON v.script_id = s.id AND v.organization_id = s.organization_id WHERE "+where+
+		" AND NOT s.published AND v.number = "+newest+" AND s.id IN "+batch.In(q.Dialect(), 3), organizationID, keyID, batch.List(ids))
+}
+
 // scriptsByName reads the agents' scripts of the name.
 func scriptsByName(ctx context.Context, q *database.Querier, organizationID string, agentIDs []string, name string) ([]*Script, error) {
 	return readScripts(ctx, q, "SELECT "+scriptColumns+", 1 FROM "+scriptTables+" WHERE "+live+" AND s.name = $2 AND s.agent_id IN "+
