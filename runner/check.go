@@ -60,7 +60,7 @@ func CheckFiles(changes []FileChange) error {
 }
 
 func checkChange(c *FileChange) error {
-	top := c.Path == "/workspace" || c.Path == "/home" || c.Path == "/tmp"
+	top := c.Path == "/workspace" || c.Path == "/home" || c.Path == "/tmp" || c.Path == Scripts
 	below := strings.HasPrefix(c.Path, "/workspace/") || strings.HasPrefix(c.Path, "/home/") || strings.HasPrefix(c.Path, "/tmp/") || strings.HasPrefix(c.Path, Scripts+"/")
 	switch {
 	case path.Clean(c.Path) != c.Path || strings.ContainsRune(c.Path, 0) || len(c.Path) > 4000:

@@ -169,6 +169,17 @@ def _remove(name, parent):
 
 def _folder(path, make):
     """The folder at path, opened with no link followed; make puts folders where there are none. None: not there."""
+    above, _, name = path.rpartition(b"/")
+    if above == _CALLS and name:  # a call's own, which every call has: what is there is root's
+        for again in (False, True):
+            try:
+                return os.open(path, _O_DIR)
+            except FileNotFoundError:
+                if again:
+                    raise
+                if not make:
+                    return None
+            os.mkdir(path, 0o755)
     fd = _open("/")
     names = [n for n in path.split(b"/") if n]
     for i, name in enumerate(names):
@@ -194,15 +205,17 @@ def _folder(path, make):
 
 
 def _put(fd, name, content, mode, uid, gid):
-    """A new file, where nothing is."""
-    f = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
+    """A new file, where nothing is; FileExistsError, where something is."""
+    f = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode & 0o755, dir_fd=fd)
     try:
         try:
             at = 0
             while at < len(content):
                 at += os.write(f, content[at:])
-            os.fchown(f, uid, gid)
-            os.fchmod(f, mode)
+            if uid or gid:
+                os.fchown(f, uid, gid)
+            if mode & ~0o755:
+                os.fchmod(f, mode)
         finally:
             os.close(f)
     except BaseException:
@@ -211,6 +224,10 @@ def _put(fd, name, content, mode, uid, gid):
 
 
 def _write(fd, name, content, mode, uid, gid):
+    try:
+        return _put(fd, name, content, mode, uid, gid)  # no program is there to see it half
+    except FileExistsError:
+        pass
     temp = b".scriptorium-new"
     _remove(temp, fd)
     _put(fd, temp, content, mode, uid, gid)
@@ -226,6 +243,14 @@ def _write(fd, name, content, mode, uid, gid):
 
 
 def _mkdir(fd, name, mode, uid, gid):
+    try:
+        os.mkdir(name, mode & 0o755, dir_fd=fd)
+        if uid or gid:
+            os.chown(name, uid, gid, dir_fd=fd, follow_symlinks=False)
+        if not mode & ~0o755:
+            return
+    except FileExistsError:
+        pass
     try:
         f = _open(name, fd)
     except OSError:
@@ -255,30 +280,38 @@ def _prune(path, suffix, keep, work):
         os.close(fd)
 
 
-def _change(num, data, some, work):
+def _change(num, data, some, work, held):
+    """Makes one change. held is the folder of the one before: its path and a descriptor, or nothing."""
     op, path, mode, uid, gid = bytes(data()), bytes(data()), num(), num(), num()
     content, suffix, target, keep = data(), bytes(data()), bytes(data()), some()
     if op == b"prune":
         return _prune(path, suffix, set(keep), work)
     above, _, name = path.rpartition(b"/")
-    fd = _folder(above, op != b"remove")
-    if fd is None:
-        return
-    try:
-        if op == b"write":
-            _write(fd, name, content, mode, uid, gid)
-        elif op == b"mkdir":
-            _mkdir(fd, name, mode, uid, gid)
-        elif op == b"put":
-            _put(fd, name, content, mode, uid, gid)
-        elif op == b"link":
-            _remove(name, fd)
-            os.symlink(target, name, dir_fd=fd)
-            os.chown(name, uid, gid, dir_fd=fd, follow_symlinks=False)
-        else:
-            _remove(name, fd)
-    finally:
-        os.close(fd)
+    if not held or held[0] != above:
+        _let_go(held)
+        fd = _folder(above, op != b"remove")
+        if fd is None:
+            return
+        held[:] = above, fd
+    fd = held[1]
+    if op == b"write":
+        _write(fd, name, content, mode, uid, gid)
+    elif op == b"mkdir":
+        _mkdir(fd, name, mode, uid, gid)
+    elif op == b"put":
+        _put(fd, name, content, mode, uid, gid)
+    elif op == b"link":
+        _remove(name, fd)
+        os.symlink(target, name, dir_fd=fd)
+        os.chown(name, uid, gid, dir_fd=fd, follow_symlinks=False)
+    else:
+        _remove(name, fd)
+
+
+def _let_go(held):
+    if held:
+        os.close(held.pop())
+        held.clear()
 
 
 def _sha256(total):
@@ -492,11 +525,15 @@ def _read(num, data, out):
 
 def _changes(num, data, some, work):
     """Makes a payload's changes; an answer where one failed, else None."""
-    for i in range(num()):
-        try:
-            _change(num, data, some, work)
-        except Exception as e:
-            return _failure(i, e)
+    held = []
+    try:
+        for i in range(num()):
+            try:
+                _change(num, data, some, work, held)
+            except Exception as e:
+                return _failure(i, e)
+    finally:
+        _let_go(held)
     return None
 
 
@@ -620,7 +657,8 @@ def _become(num, data, some, fds):
     """Gives up root, and makes this process what the request says. What has to go right does so before the answer."""
     argv, env, cwd, fresh = some(), some(), bytes(data()), num()
     limits = [num() for _ in range(4)]
-    os.pwrite(_mark, bytes(data()), 0)
+    outputs = bytes(data())
+    os.pwrite(_mark, len(outputs).to_bytes(2, "little") + outputs, 0)
     os.close(_mark)
     env = dict(e.split(b"=", 1) for e in env)
     if argv[0] == b"node" and not fresh and not any(limits) and _hand_over(argv, env, cwd, fds):
@@ -685,10 +723,14 @@ def _script(argv, env, found):
     try:
         fd = os.open(argv[1], os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         st = os.fstat(fd)
-        if st.st_mode & 0o170000 != 0o100000:
+        if st.st_mode & 0o170000 != 0o100000 or st.st_size > 64 << 20:
             raise OSError
-        with open(fd, "rb", 0) as f:
-            src = f.read()
+        try:
+            src = os.read(fd, st.st_size + 1)
+            while more := os.read(fd, 1 << 16):
+                src += more
+        finally:
+            os.close(fd)
     except OSError:
         return None  # a new interpreter has the right words for it
     if b"\0" in src:  # compiled code, or an archive
@@ -1018,9 +1060,14 @@ def _remaining():
 def _made():
     """Whether anything may be in the folder of outputs of the call that has ended."""
     path = os.pread(_mark, 4096, 0)
+    path = path[2:2 + int.from_bytes(path[:2], "little")]
     if not path:
         return 0
-    os.ftruncate(_mark, 0)
+    if path.startswith(_CALLS + b"/") and path.count(b"/") == 4:  # in a call's own folder, where a program replaces nothing
+        try:
+            return os.stat(path, follow_symlinks=False).st_size != _EMPTY
+        except OSError:  # never made
+            return 0
     try:
         fd = _folder(path, False)
         if fd is None:
@@ -1070,7 +1117,8 @@ os.set_inheritable(_WORK, False)
 os.set_inheritable(_CONTROL, False)
 _wake_r, _wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 _note_r, _note_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-_mark = os.memfd_create("outputs")  # the path of the running call's folder of outputs
+_mark = os.memfd_create("outputs")  # the path of the running call's folder of outputs, after its length
+_EMPTY = os.stat(_SCRIPTS).st_size  # of a folder that has nothing: a tmpfs counts entries
 _node = _ahead = _theirs = None  # the node that waits, this side of its socket, and, until it is started, the other one
 _unused = _NODE_UNUSED  # calls since one that such a node could have run; at first there was none
 _signal.signal(_signal.SIGCHLD, lambda *_: None)
