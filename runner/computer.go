@@ -256,6 +256,12 @@ func newPipes() (*pipes, error) {
 		}
 		*ours = mine
 		p.theirs = append(p.theirs, other)
+		if i > 0 { // the program, which is not root, may open it again by its name, as /dev/stdin
+			if err := unix.Fchmod(rawFd(other), 0o666); err != nil {
+				p.close()
+				return nil, err
+			}
+		}
 	}
 	grow(p.payload)
 	return p, nil
@@ -325,8 +331,9 @@ func (p *pipes) read(s Stream, f *os.File) {
 	})
 }
 
-// lastReads bounds a read once everything inside has ended: what is in a pipe is there at once, and then its end.
-const lastReads = 30 * time.Second
+// lastReads bounds a read once everything inside has ended: what is in a pipe is there at once, and then its end, unless the other end is held by
+// nobody, on its way through a socket.
+const lastReads = 250 * time.Millisecond
 
 func (p *pipes) hurry() {
 	p.ended.Store(true)

@@ -32,6 +32,25 @@ os.close(os.open("file", os.O_CREAT, dir_fd=fd))
 os.fchdir(fd)
 print(len(os.getcwd()))
 `, says: "50010\n", check: removes("/workspace/tree", 55*time.Second)},
+		{name: "deep trees under a name of the init's", program: `
+for top in "/workspace/.scriptorium-new", "/workspace/.scriptorium-new/.deep-1":
+    os.mkdir(top)
+    fd = os.open(top, os.O_RDONLY)
+    for i in range(1000):
+        os.mkdir("tree", dir_fd=fd)
+        down = os.open("tree", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = down
+    os.close(fd)
+open("/workspace/there", "w").close()
+`, check: func(t *testing.T, s *scene, _ ended) {
+			if _, err := s.computer.Files(t.Context(), []runner.FileChange{{Op: runner.FileWrite, Path: "/workspace/there", Mode: 0o444, Content: []byte("x")}}); err != nil {
+				t.Error(err)
+			}
+			if _, out := runnertest.Run(t, s.computer, runnertest.Python("import os\nprint(os.path.lexists('/workspace/.scriptorium-new'), os.path.getsize('/workspace/there'), len(os.listdir('/proc/self/fd')))\n")); out.Stdout.String() != "False 1 4\n" {
+				t.Errorf("%s%s", out.Stdout.String(), out.Stderr.String())
+			}
+		}},
 		{name: "long names", program: `
 tries("255", lambda: open("n" * 255, "w").close())
 for n, f in (("file", lambda p: open(p, "w")), ("folder", os.mkdir), ("FIFO", os.mkfifo), ("link", lambda p: os.symlink("x", p)), ("rename", lambda p: os.rename("n" * 255, p)), ("open", open)):

@@ -209,3 +209,38 @@ for n in range(1000000):
 			"1 \"0000000\" 1 links, 0 bytes: \"\"\n1 \"0000001\" 1 links, 0 bytes: \"\"\n1 \"0000002\" 1 links, 0 bytes: \"\"\n")},
 	}
 }
+
+// Streams: a program may open its own by their names, as it has them, and nothing more of them.
+func TestContainStreams(t *testing.T) {
+	t.Parallel()
+	given := func(c *runner.Call) { c.Stdin = []byte("given") }
+	contain(t, 1, runner.Spec{}, []attempt{
+		{name: "by their names", with: given, says: "given\nout\nagain\nb''\n", program: `
+print(open("/dev/stdin").read(), flush=True)
+open("/dev/stdout", "w").write("out\n")
+open("/proc/self/fd/1", "w").write("again\n")
+open("/dev/stderr", "w").write("err\n")
+print(open("/proc/self/fd/0", "rb").read())
+`, check: func(t *testing.T, _ *scene, e ended) {
+			if e.output.Stderr.String() != "err\n" {
+				t.Errorf("%q", e.output.Stderr.String())
+			}
+		}},
+		{name: "the wrong way round", with: given, program: `
+tries("into its input", lambda: os.write(os.open("/dev/stdin", os.O_WRONLY), b"x"))
+tries("out of its output", lambda: os.read(os.open("/dev/stdout", os.O_RDONLY | os.O_NONBLOCK), 1))
+for n in range(3):
+    tries("mode", os.fchmod, n, 0)
+    tries("owner", os.fchown, n, 1000, 1000)
+`, says: "into its input EBADF\nout of its output EBADF\n" + strings.Repeat("mode EPERM\nowner EPERM\n", 3)},
+		{name: "Node's", with: func(c *runner.Call) {
+			given(c)
+			call := nodeCall("const fs = require('fs'); fs.writeFileSync('/dev/stdout', fs.readFileSync('/dev/stdin')); fs.writeFileSync('/dev/stderr', 'err')")
+			c.Argv, c.Files = call.Argv, call.Files
+		}, says: "given", check: func(t *testing.T, _ *scene, e ended) {
+			if e.output.Stderr.String() != "err" {
+				t.Errorf("%q", e.output.Stderr.String())
+			}
+		}},
+	})
+}

@@ -122,6 +122,31 @@ if os.fork() == 0:
 print("parent")
 os.close(1)
 `, ends: ending{leftOver: 1, most: 5 * time.Second}, says: "*"},
+		{name: "sockets that nobody can close, which hold the streams", says: "sent\n", ends: ending{most: 3 * time.Second}, check: isGone, program: `
+import array
+a, b = socket.socketpair()
+for s, fds in (a, [b, a]), (b, [a, b]):
+    s.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f.fileno() for f in fds] + [1, 2]))])
+print("sent")
+`},
+		{name: "sockets that nobody can close, which hold a name and memory", says: "sent\n", ends: ending{most: 3 * time.Second}, check: isGone, program: `
+import array
+a = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); a.bind("\0held")
+m = os.memfd_create("held"); os.truncate(m, 1 << 20)
+b = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); b.connect("\0held")
+b.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [a.fileno(), m]))])
+print("sent")
+`},
+		{name: "sockets as programs have them", says: "{'x'}\n", program: `
+import array
+pairs = [socket.socketpair() for _ in range(50)]
+for i, (a, b) in enumerate(pairs):
+    a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [pairs[i - 1][0].fileno() if i else 0]))])
+listener = socket.socket(socket.AF_UNIX); listener.bind("/tmp/socket"); listener.listen()
+client = socket.socket(socket.AF_UNIX); client.connect("/tmp/socket")
+os.unlink("/tmp/socket")
+print({b.recv(1).decode() for a, b in pairs})
+`},
 		{name: "500 zombies", program: `
 made = 0
 for i in range(500):

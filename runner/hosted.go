@@ -361,13 +361,13 @@ func (e *execution) lost() response {
 	return response{Result: r, Removed: e.removed}
 }
 
-// result reads the init's word of the program's end: x<pid> <wait status> <cpu us> <max rss KiB> <left over> <remaining> <made>.
+// result reads the init's word of the program's end: x<pid> <wait status> <cpu us> <max rss KiB> <left over> <remaining> <made> <held>.
 func (e *execution) result(s string) response {
 	f := strings.Fields(strings.TrimPrefix(s, "x"))
-	if len(f) != 7 {
+	if len(f) != 8 {
 		return failed(faultLost, errors.New("the init said something else"))
 	}
-	var v [7]int64
+	var v [8]int64
 	for i := range f {
 		v[i], _ = strconv.ParseInt(f[i], 10, 64)
 	}
@@ -380,8 +380,11 @@ func (e *execution) result(s string) response {
 	} else {
 		r.ExitCode = int(v[1] >> 8 & 0xff)
 	}
-	if e.c.sandbox.group.kills() > e.c.ooms {
+	oom := e.c.sandbox.group.kills() > e.c.ooms
+	if oom {
 		r.Reason = ReasonMemory // what was killed was not the sandbox itself, which nobody can trust now
+	}
+	if oom || v[7] > 0 { // or what nobody can close would be the next call's
 		e.c.host.work.Go(func() { e.c.sandbox.kill() })
 	}
 	if e.reason != "" {

@@ -11,7 +11,7 @@
 #   P                                                   the init's compiled code
 #   answers: p<code>; n<pid> waiting (n0: the first one will be soon); r<path> removed; o<pid> done, or the program starts; m<removed> <index> …, what a package's
 #     folder lacks; e<index> <full> <message>
-# Descriptor 4 (control): t and k end the running program; x<pid> <status> <cpu us> <max rss KiB> <left over> <remaining> tells its end.
+# Descriptor 4 (control): t and k end the running program; x<pid> <status> <cpu us> <max rss KiB> <left over> <remaining> <made> <held> tells its end.
 #
 # Capabilities: SETUID and SETGID to become the programs' user, KILL to end them, CHOWN to hand files over to it, and
 # DAC_OVERRIDE with FOWNER to remove what programs put in folders of their own where files have to go. A program has none.
@@ -139,9 +139,9 @@ def _remove(name, parent):
         pass
     # A list, not recursion: programs can nest folders deeper than frames, descriptors and paths go.
     top = _open(name, parent)
-    stack = [(top, name, os.listdir(top))]
-    deep = 0
+    stack = [(top, name, [])]
     try:
+        stack[0][2].extend(os.listdir(top))
         while stack:
             fd, name, entries = stack[-1]
             if not entries:
@@ -153,15 +153,14 @@ def _remove(name, parent):
             try:
                 os.unlink(entry, dir_fd=fd)
             except (IsADirectoryError, PermissionError):
-                if len(stack) > 200:  # too deep: it is brought up, beside the first ones
-                    deep += 1
-                    up = b".deep-%d" % deep
-                    _remove(up, top)
+                if len(stack) > 200:  # too deep: it is brought up, beside the first ones, under a name that nobody has foreseen
+                    up = b".deep-" + os.urandom(16).hex().encode()
                     os.rename(entry, up, src_dir_fd=fd, dst_dir_fd=top)
                     stack[0][2].append(up)
                     continue
                 down = _open(entry, fd)
-                stack.append((down, entry, os.listdir(down)))
+                stack.append((down, entry, []))
+                stack[-1][2].extend(os.listdir(down))
     finally:
         for fd, _, _ in stack:
             os.close(fd)
@@ -547,7 +546,7 @@ def _rehearse():
     """Does what a request will have done, to no effect: pages written now need not be copied then, which costs much here.
     Not before a computer's first call, which is waited for."""
     try:
-        fd = _folder(b"/tmp", False)
+        fd = os.open(_CALLS, _O_DIR)  # where no program puts anything
         _write(fd, b".scriptorium-try", b"x", 0o444, 0, 0)
         _remove(b".scriptorium-try", fd)
         _mkdir(fd, b".scriptorium-try", 0o755, _USER, _USER)
@@ -608,7 +607,7 @@ def _next():
     """The process forked ahead: does file requests as root, and comes back, as the programs' user, as a program."""
     _signal.set_wakeup_fd(-1)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-    for fd in _wake_r, _wake_w, _note_r, _CONTROL:
+    for fd in _wake_r, _wake_w, _note_r, _sockets, _CONTROL:
         os.close(fd)
     if _theirs is not None:
         _theirs.close()
@@ -1057,6 +1056,17 @@ def _remaining():
     return sum(n.isdigit() and int(n) not in (1, _node) for n in os.listdir("/proc"))
 
 
+def _held():
+    """How many sockets are left, which nothing inside can close: each is on its way through another one of them. With them stay files, memory,
+    locks and names."""
+    there = 0
+    at = 0
+    while b := os.pread(_sockets, 1 << 16, at):
+        there += b.count(b"\n")
+        at += len(b)
+    return max(0, there - 1 - 2 * (_ahead is not None))  # less a line of words, and the ends of the socket to a node that waits
+
+
 def _made():
     """Whether anything may be in the folder of outputs of the call that has ended."""
     path = os.pread(_mark, 4096, 0)
@@ -1117,6 +1127,7 @@ os.set_inheritable(_WORK, False)
 os.set_inheritable(_CONTROL, False)
 _wake_r, _wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 _note_r, _note_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+_sockets = os.open("/proc/net/unix", os.O_RDONLY | os.O_CLOEXEC)
 _mark = os.memfd_create("outputs")  # the path of the running call's folder of outputs, after its length
 _EMPTY = os.stat(_SCRIPTS).st_size  # of a folder that has nothing: a tmpfs counts entries
 _node = _ahead = _theirs = None  # the node that waits, this side of its socket, and, until it is started, the other one
@@ -1154,7 +1165,7 @@ while _done is None:
         _start_node()
     _pid, _status, _total = _watch(_pid)
     _left = _sweep(_total)
-    _control.send(b"x%d %d %d %d %d %d %d" % (_pid, _status, max(0, _total[0]) * 1e6, _total[1], _left, _remaining(), _made()))
+    _control.send(b"x%d %d %d %d %d %d %d %d" % (_pid, _status, max(0, _total[0]) * 1e6, _total[1], _left, _remaining(), _made(), _held()))
     _unused += 1
     if _node is not None and _unused >= _NODE_UNUSED:
         os.kill(_node, 9)

@@ -142,7 +142,7 @@ configure() {
   printf '%s\n' 'root:x:0:0:root:/root:/bin/sh' 'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin' 'script:x:1000:1000:script:/home:/bin/sh' >etc/passwd
   printf '%s\n' 'root:x:0:' 'tty:x:5:' 'nogroup:x:65534:' 'script:x:1000:' >etc/group
   printf '%s: files\n' passwd group hosts services protocols >etc/nsswitch.conf
-  printf '127.0.0.1 localhost\n::1 localhost\n' >etc/hosts
+  printf '127.0.0.1 localhost\n::1 localhost\n127.0.1.1 computer\n' >etc/hosts
   echo computer >etc/hostname
   : >etc/resolv.conf
   echo Etc/UTC >etc/timezone
