@@ -117,16 +117,7 @@ func (c *cgroup) add(pids []int) error {
 		if err != nil {
 			return fmt.Errorf("the sandbox's memory cgroup: %w", err)
 		}
-		tasks := fmt.Sprintf("/proc/%d/task", pids[i])
-		threads, _ := os.ReadDir(tasks) // it may have ended
-		for _, t := range threads {
-			b, _ := os.ReadFile(filepath.Join(tasks, t.Name(), "children"))
-			for _, f := range strings.Fields(string(b)) {
-				if pid, err := strconv.Atoi(f); err == nil {
-					pids = append(pids, pid)
-				}
-			}
-		}
+		pids = append(pids, childrenOf(pids[i])...)
 	}
 	return nil
 }

@@ -145,6 +145,19 @@ time.sleep(100)
 	})
 }
 
+// What gVisor keeps for a program in its own heap is the computer's, too.
+func TestContainMemoryBesidePages(t *testing.T) {
+	t.Parallel()
+	contain(t, 1, runner.Spec{MemoryBytes: 64 << 20}, []attempt{
+		{name: "memory in extended attributes", program: `
+for i in range(10):
+    open("/tmp/%d" % i, "w").close()
+    for j in range(500): os.setxattr("/tmp/%d" % i, "user.%d" % j, b"x" * 60000)
+time.sleep(100)
+`, ends: ending{reason: runner.ReasonMemory, signal: "SIGKILL", most: 30 * time.Second}, check: isGone},
+	})
+}
+
 // usedBoth checks that the CPU time of all processes was counted.
 func usedBoth(t *testing.T, _ *scene, e ended) {
 	t.Helper()

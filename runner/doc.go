@@ -49,8 +49,8 @@
 // reserve far more than they use (Node would not start): Node has a heap of three quarters of the memory instead (it dies of
 // SIGABRT then), unless the call's own options say otherwise. What a Python program starts has the limit; to start a node, it
 // raises it: resource.setrlimit(resource.RLIMIT_AS, (-1, -1)). As another user than root there is no
-// cgroup: while a call runs, the runner process looks at the sandbox's memory ten times a second instead, so that a
-// program can pass the limit for a moment; [Report.MemoryLimit] says so.
+// cgroup: while a call runs, the runner process looks at the sandbox's memory, gVisor's own included, ten times a second instead (and
+// once a second otherwise), so that a program can pass the limit for a moment; [Report.MemoryLimit] says so.
 //
 // Processes, open files and file sizes are limited per process or user (RLIMIT_NPROC, NOFILE, FSIZE, CORE), the
 // folders by their size, wall time by the runner process: TERM to the call, KILL a second later, and the sandbox

@@ -282,7 +282,7 @@ func (h *host) start(r request) response {
 
 // confined looks at how the kernel confines a computer's sandbox; an error says that it is less than the level asks for.
 func (h *host) confined(c *hosted) (Confinement, error) {
-	confinement, err := readConfinement(c.sandbox.host())
+	confinement, err := readConfinement(c.sandbox.hosts()[0])
 	if errors.Is(err, os.ErrNotExist) { // it has ended since, which is told otherwise
 		return confinement, nil
 	}

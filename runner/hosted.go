@@ -17,7 +17,8 @@ const (
 	requestTime = 60 * time.Second       // for files to arrive and be put in place
 	termTime    = time.Second            // from TERM to KILL
 	killTime    = 2 * time.Second        // from KILL to the end of the sandbox
-	watchTime   = 100 * time.Millisecond // between looks at memory that no cgroup counts
+	watchTime   = 100 * time.Millisecond // between looks at memory that no cgroup counts, while a request is done
+	idleTime    = time.Second            // between looks at it otherwise
 )
 
 // hosted is one computer in the runner process.
@@ -112,11 +113,7 @@ func (c *hosted) compile() {
 
 // watch waits for the sandbox's end and tells it.
 func (c *hosted) watch() {
-	select {
-	case <-c.sandbox.exited:
-	case <-c.host.quit:
-		c.sandbox.kill()
-	}
+	c.awaitEnd()
 	h := c.host
 	h.mu.Lock() // first of all: whoever is told that it is gone may use its name again
 	name := c.name
@@ -138,6 +135,36 @@ func (c *hosted) watch() {
 		h.answer(response{Gone: name})
 	}
 }
+
+// awaitEnd waits for the sandbox's end. Where no cgroup counts its memory it is looked at meanwhile, also while nothing is asked of it.
+func (c *hosted) awaitEnd() {
+	var looks <-chan time.Time
+	if c.sandbox.watched != nil {
+		t := time.NewTicker(idleTime)
+		defer t.Stop()
+		looks = t.C
+	}
+	for {
+		select {
+		case <-c.sandbox.exited:
+			return
+		case <-c.host.quit:
+			c.sandbox.kill()
+		case <-looks:
+			c.look()
+		}
+	}
+}
+
+// look kills a sandbox that has outgrown its memory, where no cgroup counts it.
+func (c *hosted) look() {
+	if c.outgrown() {
+		c.sandbox.kill()
+	}
+}
+
+// outgrown says whether more memory was seen than there may be, where no cgroup counts it.
+func (c *hosted) outgrown() bool { return c.sandbox.watched != nil && c.sandbox.watched.look() }
 
 // setClosing says that the computer's end is no news.
 func (c *hosted) setClosing() {
@@ -225,7 +252,7 @@ func (c *hosted) do(r request, files []*os.File) response {
 	closeAll(files) // the pipes' only other ends are now inside
 	e := &execution{c: c, r: r, cancel: cancel, limit: time.NewTimer(requestTime)}
 	defer e.limit.Stop()
-	if c.sandbox.group == nil && r.Op == opCall {
+	if c.sandbox.watched != nil {
 		t := time.NewTicker(watchTime)
 		defer t.Stop()
 		e.watch = t.C
@@ -246,7 +273,6 @@ type execution struct {
 	reason  Reason // why it is being ended
 	killed  bool
 	watch   <-chan time.Time // nil where a cgroup counts memory
-	memory  bool             // more was seen than there may be
 }
 
 // wait sees the request to its end.
@@ -269,10 +295,7 @@ func (e *execution) wait() response {
 		case <-e.limit.C:
 			e.late()
 		case <-e.watch:
-			if !e.memory && e.c.sandbox.memory() > e.c.spec.MemoryBytes+sandboxOverhead {
-				e.memory = true
-				e.c.sandbox.kill()
-			}
+			e.c.look()
 		case <-e.c.gone:
 			return e.lost()
 		}
@@ -353,7 +376,7 @@ func (e *execution) lost() response {
 	}
 	r := &Result{ExitCode: 137, Signal: "SIGKILL", Reason: e.reason, Wall: wall}
 	switch {
-	case e.r.Op == opCall && (e.c.sandbox.oom || e.memory) && e.reason == "":
+	case e.r.Op == opCall && (e.c.sandbox.oom || e.c.outgrown()) && e.reason == "":
 		r.Reason = ReasonMemory
 	case e.r.Op != opCall || e.reason == "":
 		return failed(faultLost, nil)
@@ -380,7 +403,7 @@ func (e *execution) result(s string) response {
 	} else {
 		r.ExitCode = int(v[1] >> 8 & 0xff)
 	}
-	oom := e.c.sandbox.group.kills() > e.c.ooms
+	oom := e.c.sandbox.group.kills() > e.c.ooms || e.c.outgrown()
 	if oom {
 		r.Reason = ReasonMemory // what was killed was not the sandbox itself, which nobody can trust now
 	}

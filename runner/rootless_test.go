@@ -52,7 +52,7 @@ func TestRootless(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(test, "-test.timeout=5m", "-test.v", "-test.run=^(TestSuite|TestContain(Network|Listeners|Files|Secrets|MemoryInFiles)|TestCloseLeavesNothing|TestContainRunnerKilled)$")
+	cmd := exec.Command(test, "-test.timeout=5m", "-test.v", "-test.run=^(TestSuite|TestContain(Network|Listeners|Files|Secrets|MemoryInFiles|MemoryBesidePages)|TestCloseLeavesNothing|TestContainRunnerKilled)$")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + filepath.Join(dir, "tmp"), "SCRIPTORIUM_RUNSC=" + binary}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

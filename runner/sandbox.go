@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,22 +43,22 @@ type sandboxes struct {
 
 // sandbox is one that was started.
 type sandbox struct {
-	of     *sandboxes
-	id     string
-	bundle string
-	group  *cgroup
-	stderr *tail
-	exited chan struct{} // closed when its processes are gone, and with them all that is left of it
-	oom    bool          // set before exited is closed
-	err    error         // why it could not be made; set before exited is closed
-	shared string        // the descriptor of the sandbox's memory, once found; its watcher's only
+	of      *sandboxes
+	id      string
+	bundle  string
+	group   *cgroup
+	stderr  *tail
+	exited  chan struct{} // closed when its processes are gone, and with them all that is left of it
+	oom     bool          // set before exited is closed
+	err     error         // why it could not be made; set before exited is closed
+	watched *watched      // its memory, where no cgroup counts it; else nil
 
 	joined chan error // gets one when it is in its cgroup, or cannot be
 
 	mu     sync.Mutex
 	booted Booted
 	pids   []int // descriptors of its processes
-	pid    int   // of the sandbox itself, on the host
+	host   []int // their numbers on the host, the sandbox's own first
 	killed bool
 }
 
@@ -110,6 +111,9 @@ func (s *sandboxes) start(spec Spec, work, control *os.File) (*sandbox, error) {
 	if err == nil {
 		sb.group, err = s.cgroups.make(spec.ID, spec.MemoryBytes)
 	}
+	if sb.group == nil {
+		sb.watched = &watched{sandbox: sb, limit: spec.MemoryBytes + sandboxOverhead}
+	}
 	streams := &initStreams{}
 	if err == nil {
 		err = streams.open(s.code())
@@ -151,7 +155,7 @@ func (sb *sandbox) live(b Boot, streams *initStreams) {
 func (sb *sandbox) made(pids []int) error {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
-	sb.pid = pids[0]
+	sb.host = slices.Clone(pids)
 	for _, pid := range pids {
 		fd, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
@@ -194,28 +198,11 @@ func (sb *sandbox) tidy() {
 	_ = os.RemoveAll(sb.bundle)
 }
 
-// memory is what the programs and files inside use, as the host sees it: for where no cgroup counts it. 0 is unknown.
-func (sb *sandbox) memory() int64 {
-	if sb.shared == "" {
-		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", sb.pid))
-		for _, fd := range fds {
-			if to, _ := os.Readlink(fd); strings.HasPrefix(to, "/memfd:runsc-memory") {
-				sb.shared = fd
-			}
-		}
-	}
-	var st unix.Stat_t
-	if sb.shared == "" || unix.Stat(sb.shared, &st) != nil {
-		return 0
-	}
-	return st.Blocks * 512
-}
-
-// host is the sandbox's own process, on the host.
-func (sb *sandbox) host() int {
+// hosts are the sandbox's processes on the host, its own first.
+func (sb *sandbox) hosts() []int {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
-	return sb.pid
+	return sb.host
 }
 
 // kill ends the sandbox at once; exited is closed soon after.
