@@ -181,8 +181,14 @@ func (m *multipartRequest) file(p *multipart.Part) *gqlerror.Error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return gqlerror.Wrap(fmt.Errorf("an upload: %w", err))
 	}
-	m.uploads[name] = &upload.Upload{Filename: p.FileName(), ContentType: p.Header.Get("Content-Type"), Size: n, Content: f}
+	m.uploads[name] = &upload.Upload{Filename: filename(p), ContentType: p.Header.Get("Content-Type"), Size: n, Content: f}
 	return nil
+}
+
+// filename answers the name that a client gave a file, all of it: Part.FileName would take what comes behind the last slash, and let a path pass for a name.
+func filename(p *multipart.Part) string {
+	_, params, _ := mime.ParseMediaType(p.Header.Get("Content-Disposition"))
+	return params["filename"]
 }
 
 // writeErrors tells a disk that is full from a client that went away.

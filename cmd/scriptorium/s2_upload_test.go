@@ -147,10 +147,6 @@ func TestS2FilesUploadBad(t *testing.T) {
 			"held in its literal":  {`{"query": "mutation($f: FileUploadInput!) { toolCall(input: {name: \"x\", arguments: {a: $f}}) { call { id } } }", "variables": {"f": {"file": null}}}`, `{"0": ["variables.f.file"]}`, []sentFile{one}, 400, "$f is a file"},
 			"no variable":          {`{"query": "mutation { __typename }", "variables": {"other": null}}`, `{"0": ["variables.other"]}`, []sentFile{one}, 400, `map: \"variables.other\" is no place for a file: the operation has no such variable`},
 			"no field":             {`{"query": "mutation($i: FileUploadInput!) { fileUpload(input: $i) { file { id } } }", "variables": {"i": {"other": null}}}`, `{"0": ["variables.i.other"]}`, []sentFile{one}, 400, `map: \"variables.i.other\" is no place for a file`},
-			"no name":              {uploadOperations, `{"0": ["variables.file"]}`, []sentFile{{"0", "", "", "a"}}, 200, `"INVALID"`},
-			"a name with controls": {uploadOperations, `{"0": ["variables.file"]}`, []sentFile{{"0", "a\tb", "", "a"}}, 200, `"INVALID"`},
-			"a long name":          {uploadOperations, `{"0": ["variables.file"]}`, []sentFile{{"0", strings.Repeat("é", 128), "", "a"}}, 200, `"INVALID"`},
-			"dots":                 {uploadOperations, `{"0": ["variables.file"]}`, []sentFile{{"0", "..", "", "a"}}, 200, `"INVALID"`},
 		} {
 			if a := worker.serve(multipartRequest(t, c.operations, c.places, c.files...), worker.secret); a.status != c.status || !strings.Contains(a.body, c.want) {
 				t.Errorf("%s: %d %.300s, want %d %s", name, a.status, a.body, c.status, c.want)
@@ -176,6 +172,62 @@ func TestS2FilesUploadBad(t *testing.T) {
 		}
 		if d := worker.must(t, worker.secret, `{ files { totalCount } calls { totalCount } }`, nil); at[float64](t, d, "files", "totalCount") != 0 || at[float64](t, d, "calls", "totalCount") != 0 {
 			t.Errorf("kept: %v", d)
+		}
+	})
+}
+
+// TestS2FilesNames: a name is taken as it came, or refused: a path is no name, and 255 is a number of bytes.
+func TestS2FilesNames(t *testing.T) {
+	t.Parallel()
+	onShelf(t, func(t *testing.T, _, worker *shelf) {
+		for disposition, want := range map[string]string{
+			`filename="deck 1.pptx"`:                       "deck 1.pptx",
+			`filename="...a"`:                              "...a",
+			`filename="a\"b"`:                              `a"b`,
+			`filename*=UTF-8''%E6%8A%A5%20a`:               "报 a",
+			`filename="` + strings.Repeat("é", 127) + `a"`: strings.Repeat("é", 127) + "a",
+			`filename="` + strings.Repeat("é", 128) + `"`:  "", // 128 characters, 256 bytes
+			`filename=""`:                                  "",
+			`x=y`:                                          "",
+			`filename=" "`:                                 "",
+			`filename="."`:                                 "",
+			`filename=".."`:                                "",
+			`filename="/"`:                                 "",
+			`filename="a/b"`:                               "",
+			`filename="../b"`:                              "",
+			`filename="/etc/passwd"`:                       "",
+			`filename="b/"`:                                "",
+			`filename="a\\b"`:                              "",
+			`filename="C:\\b.txt"`:                         "",
+			`filename*=UTF-8''a%2Fb`:                       "",
+			`filename*=UTF-8''a%00b`:                       "",
+			`filename*=UTF-8''a%0Ab`:                       "",
+			`filename*=UTF-8''a%C2%85b`:                    "", // a control character past ASCII
+			`filename*=UTF-8''a%FFb`:                       "",
+			"filename=\"a\tb\"":                            "",
+		} {
+			body := "--x\r\nContent-Disposition: form-data; name=operations\r\n\r\n" + uploadOperations + "\r\n--x\r\nContent-Disposition: form-data; name=map\r\n\r\n" +
+				`{"0": ["variables.file"]}` + "\r\n--x\r\nContent-Disposition: form-data; name=\"0\"; " + disposition + "\r\n\r\nbytes\r\n--x--\r\n"
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/graphql", strings.NewReader(body))
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+			a := worker.serve(r, worker.secret)
+			var out struct {
+				Data struct {
+					FileUpload struct {
+						File       *struct{ Filename string }
+						UserErrors []struct{ Code string }
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(a.body), &out); err != nil || a.status != http.StatusOK {
+				t.Errorf("%s: %d %s", disposition, a.status, a.body)
+				continue
+			}
+			got := out.Data.FileUpload
+			refused := got.File == nil && len(got.UserErrors) == 1 && got.UserErrors[0].Code == "INVALID"
+			if want == "" && !refused || want != "" && (got.File == nil || got.File.Filename != want) {
+				t.Errorf("%s: %s, want %q", disposition, a.body, want)
+			}
 		}
 	})
 }

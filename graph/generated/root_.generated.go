@@ -4809,7 +4809,7 @@ An uploaded file. As an attachment of a run it is a copy: it stays when the uplo
 type File implements Node {
   "file_…"
   id: ID!
-  "The name that it was uploaded under."
+  "The name that it was uploaded under: 1 to 255 bytes of UTF-8."
   filename: String!
   "How many bytes it has."
   size: Int!
@@ -4852,8 +4852,8 @@ Input of fileUpload.
 """
 input FileUploadInput {
   """
-  The file, of at most 32 MiB. Its name has 1 to 255 characters of valid UTF-8, no control characters, no ` + "`" + `/` + "`" + ` and no ` + "`" + `\` + "`" + `, and is not ` + "`" + `.` + "`" + ` or ` + "`" + `..` + "`" + `; else INVALID. Its content type is kept where it is
-  one, else it is ` + "`" + `application/octet-stream` + "`" + `.
+  The file, of at most 32 MiB. Its name (the part's ` + "`" + `filename` + "`" + `) has 1 to 255 bytes of valid UTF-8, is not blank, has no control characters, no ` + "`" + `/` + "`" + ` and no ` + "`" + `\` + "`" + `, and is not ` + "`" + `.` + "`" + ` or ` + "`" + `..` + "`" + `; else INVALID.
+  Its content type is kept where it is one, else it is ` + "`" + `application/octet-stream` + "`" + `.
   """
   file: Upload!
 }

@@ -18,7 +18,7 @@ import (
 const (
 	// MaxUpload is the largest upload, in bytes.
 	MaxUpload = 32 << 20
-	// maxFilename is the longest name of an upload, in characters.
+	// maxFilename is the longest name of an upload, in bytes of UTF-8: what file systems hold.
 	maxFilename = 255
 	// maxContentType is the longest content type that is kept, in bytes.
 	maxContentType = 255
@@ -80,12 +80,12 @@ func (s *Service) keepUpload(ctx context.Context, f *File, u *upload.Upload) err
 // checkFilename holds the rules about an upload's name: it can be a file's name on a computer, and shown.
 func checkFilename(path, name string) error {
 	odd := func(r rune) bool { return unicode.IsControl(r) || r == '/' || r == '\\' }
-	switch n := utf8.RuneCountInString(name); {
+	switch {
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, odd):
 		return fault.Plain(fault.Invalid, path, `%s: its name is not valid UTF-8, or holds control characters, / or \`, path)
 	case strings.TrimSpace(name) == "" || name == "." || name == "..":
 		return fault.Plain(fault.Invalid, path, "%s has no name: send a filename", path)
-	case n > maxFilename || len(name) > maxFilename:
+	case len(name) > maxFilename:
 		return fault.Plain(fault.Invalid, path, "%s: its name is longer than %d bytes", path, maxFilename)
 	}
 	return nil
