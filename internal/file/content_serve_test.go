@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/scriptorium-dev/scriptorium/internal/blob"
@@ -87,7 +89,24 @@ func TestServeContent(t *testing.T) {
 		{"a range of what it was", "GET", []string{"Range", "bytes=2-4", "If-Range", etag}, 206, "234"},
 		{"a range of what it was not", "GET", []string{"Range", "bytes=2-4", "If-Range", other}, 200, "0123456789"},
 		{"past the end", "GET", []string{"Range", "bytes=10-"}, 416, "invalid range: failed to overlap\n"},
-		{"another unit", "GET", []string{"Range", "lines=1-2"}, 416, "invalid range\n"},
+		{"past the end with an end", "GET", []string{"Range", "bytes=10-20"}, 416, "invalid range: failed to overlap\n"},
+		{"far past the end", "GET", []string{"Range", "bytes=" + strings.Repeat("9", 30) + "-"}, 416, "invalid range: failed to overlap\n"},
+		{"the last none", "GET", []string{"Range", "bytes=-0"}, 416, "invalid range: failed to overlap\n"},
+		{"another unit", "GET", []string{"Range", "lines=1-2"}, 200, "0123456789"},
+		{"the unit in capitals", "GET", []string{"Range", "Bytes=2-4"}, 206, "234"},
+		{"an end past the end", "GET", []string{"Range", "bytes=8-10"}, 206, "89"},
+		{"an end far past the end", "GET", []string{"Range", "bytes=8-" + strings.Repeat("9", 30)}, 206, "89"},
+		{"more than there is from the end", "GET", []string{"Range", "bytes=-11"}, 206, "0123456789"},
+		{"far more from the end", "GET", []string{"Range", "bytes=-" + strings.Repeat("9", 30)}, 206, "0123456789"},
+		{"zeros before", "GET", []string{"Range", "bytes=" + strings.Repeat("0", 40) + "2-4"}, 206, "234"},
+		{"one of two past the end", "GET", []string{"Range", "bytes=20-30, 2-4"}, 206, "234"},
+		{"empty ranges beside one", "GET", []string{"Range", "bytes=, 2-4 ,"}, 206, "234"},
+		{"back to front", "GET", []string{"Range", "bytes=4-2"}, 200, "0123456789"},
+		{"no range", "GET", []string{"Range", "bytes=-"}, 200, "0123456789"},
+		{"no number", "GET", []string{"Range", "bytes=0x1-2"}, 200, "0123456789"},
+		{"a sign", "GET", []string{"Range", "bytes=--3"}, 200, "0123456789"},
+		{"no list", "GET", []string{"Range", "bytes"}, 200, "0123456789"},
+		{"17 ranges", "GET", []string{"Range", "bytes=0-0" + strings.Repeat(",2-2", 16)}, 200, "0123456789"},
 		{"HEAD of a range", "HEAD", []string{"Range", "bytes=2-4"}, 206, ""},
 	} {
 		got := ask(c.method, c.header...)
@@ -129,8 +148,10 @@ func TestServeContentRanges(t *testing.T) {
 func TestServeContentEmptyAndGone(t *testing.T) {
 	t.Parallel()
 	ask, _ := served(t, nil)
-	if r := ask("GET"); r.StatusCode != 200 || read(t, r) != "" || r.ContentLength != 0 {
-		t.Errorf("an empty file: %v", r)
+	for _, wanted := range []string{"", "bytes=0-", "bytes=-5", "bytes=3-4"} {
+		if r := ask("GET", "Range", wanted); r.StatusCode != 200 || read(t, r) != "" || r.ContentLength != 0 {
+			t.Errorf("%q of an empty file: %v", wanted, r)
+		}
 	}
 	blobs, err := blob.Open("mem://")
 	if err != nil {
@@ -142,5 +163,114 @@ func TestServeContentEmptyAndGone(t *testing.T) {
 	err = (&Service{blobs: blobs}).ServeContent(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), gone, "a", "text/plain")
 	if err == nil || w.Body.Len() > 0 || w.Header().Get("ETag") != "" {
 		t.Errorf("bytes that are gone: %v, %d bytes", err, w.Body.Len())
+	}
+}
+
+// opened counts the readers of some bytes.
+type opened struct {
+	content       string
+	all, open     atomic.Int64
+	reading, stop chan struct{} // where they are set, a reader tells that it is read, and waits for the end of the test
+}
+
+type openedReader struct {
+	io.Reader
+	of   *opened
+	once sync.Once
+}
+
+func (o *opened) at(offset, length int64) (io.ReadCloser, error) {
+	o.all.Add(1)
+	o.open.Add(1)
+	rest := o.content[offset:]
+	if length >= 0 {
+		rest = rest[:length]
+	}
+	return &openedReader{Reader: strings.NewReader(rest), of: o}, nil
+}
+
+func (r *openedReader) Read(p []byte) (int, error) {
+	if r.of.reading != nil {
+		r.once.Do(func() { r.of.reading <- struct{}{} })
+		<-r.of.stop
+	}
+	return r.Reader.Read(p[:min(len(p), 512)])
+}
+
+func (r *openedReader) Close() error {
+	r.of.open.Add(-1)
+	return nil
+}
+
+// TestServeContentOpensOnce: bytes are opened once for an answer, and once for each range where these are far from each other.
+func TestServeContentOpensOnce(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("0123456789", 1<<20/10)
+	size := int64(len(content))
+	for _, c := range []struct {
+		method  string
+		header  []string
+		opens   int64
+		answers int
+	}{
+		{"GET", nil, 1, len(content)},
+		{"HEAD", nil, 1, 0},
+		{"GET", []string{"If-None-Match", `"x"`}, 2, 0},
+		{"GET", []string{"Range", "bytes=7-"}, 1, len(content) - 7},
+		{"GET", []string{"Range", "bytes=-7"}, 1, 7},
+		{"GET", []string{"Range", "bytes=900000-900001"}, 1, 2},
+		{"GET", []string{"Range", "bytes=900000-900001", "If-Range", `"another"`}, 2, len(content)},
+		{"GET", []string{"Range", "bytes=0-0, 100-200, 1000-1010"}, 1, 0},
+		{"GET", []string{"Range", "bytes=500000-500000, 100-200, 800000-800010"}, 3, 0},
+		{"GET", []string{"Range", "bytes=0-0" + strings.Repeat(",100000-100000,0-0", 1000)}, 1, len(content)},
+		{"GET", []string{"Range", "bytes=9999999-"}, 1, 0},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), c.method, "/", nil)
+		for i := 0; i < len(c.header); i += 2 {
+			r.Header.Set(c.header[i], c.header[i+1])
+		}
+		o, w := &opened{content: content}, httptest.NewRecorder()
+		if err := serveContent(w, r, Content{SHA256: strings.Repeat("a", 64), Size: size}, "a", "text/plain", o.at); err != nil {
+			t.Fatal(err)
+		}
+		if n := o.all.Load(); n > c.opens || o.open.Load() != 0 || c.answers > 0 && w.Body.Len() != c.answers {
+			t.Errorf("%s %.80v: opened %d times, %d left open, %d bytes", c.method, c.header, n, o.open.Load(), w.Body.Len())
+		}
+	}
+}
+
+// goneWriter is a client that goes away before the first byte.
+type goneWriter struct {
+	*httptest.ResponseRecorder
+	reading <-chan struct{}
+}
+
+// Write implements io.Writer.
+func (w goneWriter) Write([]byte) (int, error) {
+	<-w.reading
+	return 0, io.ErrClosedPipe
+}
+
+// TestServeContentClientGone: where a client goes away amid several ranges nothing is left open, and nothing is opened behind that.
+func TestServeContentClientGone(t *testing.T) {
+	t.Parallel()
+	o := &opened{content: strings.Repeat("x", 1<<20), reading: make(chan struct{}, 1), stop: make(chan struct{})}
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+	r.Header.Set("Range", "bytes=0-10,900000-900001,500000-500001")
+	served := make(chan error, 1)
+	go func() {
+		served <- serveContent(goneWriter{httptest.NewRecorder(), o.reading}, r, Content{SHA256: strings.Repeat("a", 64), Size: 1 << 20}, "a", "text/plain", o.at)
+	}()
+	select {
+	case <-served:
+		t.Fatal("it did not wait for the reading under way")
+	case o.stop <- struct{}{}: // one reading goes on only behind the client's going
+	}
+	close(o.stop)
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+	if n := o.open.Load(); n != 0 {
+		t.Errorf("%d readers are left open", n)
 	}
 }
