@@ -18,8 +18,14 @@ func (s *server) routeBytes(mux *http.ServeMux) {
 		"/artifacts/{id}":                s.artifactBytes,
 	} {
 		mux.Handle("GET "+pattern, graph.CORS(s.config.AllowedOrigins, s.edge.Route(serve)))
-		mux.Handle("OPTIONS "+pattern, graph.CORS(s.config.AllowedOrigins, http.NotFoundHandler())) // preflight requests
+		mux.Handle("OPTIONS "+pattern, graph.CORS(s.config.AllowedOrigins, http.HandlerFunc(byteMethods)))
 	}
+}
+
+// byteMethods answers OPTIONS where it is no preflight request.
+func byteMethods(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // fileBytes answers GET /files/<id>.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scriptorium-dev/scriptorium/graph"
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
@@ -39,8 +40,9 @@ type config struct {
 	CheckConfig      bool
 	JSON             bool
 
-	// For tests, which share one Redis, count statements, and may run on a machine that is too busy to print in time.
+	// For tests, which share one Redis, count statements, may run on a machine that is too busy to print in time, and do not wait long for slow clients.
 	maskWait    time.Duration
+	timing      graph.Timing
 	redisPrefix string
 	onStatement func(ctx context.Context, statement string)
 }

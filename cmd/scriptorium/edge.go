@@ -43,6 +43,7 @@ func (s *server) buildEdge() error {
 		AllowedOrigins: s.config.AllowedOrigins,
 		Timeout:        s.operationTimeout,
 		Unreachable:    database.IsUnreachable,
+		Timing:         s.config.timing,
 		Logger:         s.log,
 	})
 	mux := http.NewServeMux()
@@ -96,8 +97,10 @@ func (s *server) callOutput(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "private, no-store")
-	if _, err := io.Copy(w, buffered); err != nil && r.Context().Err() == nil {
-		s.log.Error("sending the output of a call ended early", "call", r.PathValue("id"), "error", err)
+	if _, err := io.Copy(w, buffered); err != nil {
+		if r.Context().Err() == nil {
+			s.log.Error("sending the output of a call ended early", "call", r.PathValue("id"), "error", err)
+		}
 		panic(http.ErrAbortHandler) // the client must not take it for the whole
 	}
 	return nil
