@@ -5849,8 +5849,9 @@ input AgentScriptSaveInput {
   """
   JSON Schema of its arguments; null or left out: it takes any object and is no tool of its own. Draft 2020-12, at most
   64 KiB and 200 levels; ` + "`" + `type` + "`" + ` object and no anyOf, oneOf or allOf at its top; patterns in RE2; names of properties
-  ` + "`" + `^[a-zA-Z0-9_.-]{1,64}$` + "`" + `; references (256 at most) to its own parts only; exponents up to ±100,000. Formats are not
-  checked. Else SCHEMA_INVALID. Rule: S1-params.
+  ` + "`" + `^[a-zA-Z0-9_.-]{1,64}$` + "`" + `; references (256 at most) to its own parts only; exponents up to ±100,000; at most 4,096
+  schemas in it, and 50,000 instructions in all of its patterns (` + "`" + `a{1000}` + "`" + ` has 1,000). Formats are not checked. Else
+  SCHEMA_INVALID. Arguments whose check would take more than some 0.3 s are refused: ` + "`" + `(root): complexity` + "`" + `. Rule: S1-params.
   """
   parameters: JSON
   """

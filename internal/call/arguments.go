@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/scriptorium-dev/scriptorium/internal/jsonschema"
 	"github.com/scriptorium-dev/scriptorium/internal/tool"
@@ -104,13 +105,29 @@ func notValid(v *jsonschema.Violation) *refusal {
 	return &refusal{InvalidArguments, sentence(InvalidArguments, 0) + "\n" + v.Error()}
 }
 
-// schemas keeps compiled schemas of versions, which never change. It forgets at random when it is full.
+// schemas keeps compiled schemas of versions, which never change, up to maxSchemas bytes. It forgets at random when there is no room.
 type schemas struct {
-	mu   sync.Mutex
-	kept map[string]*jsonschema.Schema
+	making singleflight.Group // one compiles for all who ask at once
+	mu     sync.Mutex
+	kept   map[string]*jsonschema.Schema
+	size   int
 }
 
-const maxSchemas = 256
+// maxSchemas is how many bytes of compiled schemas are kept.
+const maxSchemas = 32 << 20
+
+// check checks arguments against the schema of a version (S2-check). A version that was saved under wider limits may have a schema that is
+// too much to compile now: so is its check.
+func (s *schemas) check(versionID string, raw, input json.RawMessage) (*refusal, error) {
+	schema, err := s.of(versionID, raw)
+	if _, ok := errors.AsType[*jsonschema.Invalid](err); ok {
+		return notValid(&jsonschema.Violation{Keyword: "complexity"}), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return violation(schema, input), nil
+}
 
 // of answers the compiled schema of a version.
 func (s *schemas) of(versionID string, raw json.RawMessage) (*jsonschema.Schema, error) {
@@ -120,21 +137,37 @@ func (s *schemas) of(versionID string, raw json.RawMessage) (*jsonschema.Schema,
 	if schema != nil {
 		return schema, nil
 	}
-	schema, err := jsonschema.Compile(raw)
+	made, err, _ := s.making.Do(versionID, func() (any, error) {
+		schema, err := jsonschema.Compile(raw)
+		if err == nil {
+			s.keep(versionID, schema)
+		}
+		return schema, err
+	})
 	if err != nil {
 		return nil, err
 	}
+	return made.(*jsonschema.Schema), nil
+}
+
+// keep makes room for a schema, and keeps it.
+func (s *schemas) keep(versionID string, schema *jsonschema.Schema) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept == nil {
 		s.kept = map[string]*jsonschema.Schema{}
 	}
-	for id := range s.kept {
-		if len(s.kept) < maxSchemas {
+	if before := s.kept[versionID]; before != nil { // it was made twice, one after the other
+		s.size -= before.Size()
+		delete(s.kept, versionID)
+	}
+	for id, other := range s.kept {
+		if s.size+schema.Size() <= maxSchemas {
 			break
 		}
+		s.size -= other.Size()
 		delete(s.kept, id)
 	}
 	s.kept[versionID] = schema
-	return schema, nil
+	s.size += schema.Size()
 }

@@ -279,12 +279,8 @@ func (s *Service) refusal(ctx context.Context, v *key.Viewer, t *target, name st
 		return args.fault, nil
 	}
 	if t.parameters != nil { // whichever of the two ways it is called
-		schema, err := s.schemas.of(*t.versionID, t.parameters)
-		if err != nil {
-			return nil, err
-		}
-		if no := violation(schema, args.input); no != nil {
-			return no, nil
+		if no, err := s.schemas.check(*t.versionID, t.parameters, args.input); no != nil || err != nil {
+			return no, err
 		}
 	}
 	c.TimeoutSeconds = s.timeout(v, c.TimeoutSeconds)

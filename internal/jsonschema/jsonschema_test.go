@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -204,9 +205,10 @@ func TestValidateWork(t *testing.T) {
 		name, items, arguments string
 		fine                   bool
 	}{
-		{"enum of numbers", `{"enum":[` + numbers + `]}`, list(100_000, same("9999")), false},
-		{"required", `{"required":[` + names + `]}`, list(100_000, same("{}")), false},
-		{"dependentRequired", `{"dependentRequired":{"b":[` + names + `]}}`, list(100_000, same(`{"b":1}`)), false},
+		{"enum of numbers", `{"enum":[` + numbers + `]}`, list(100_000, same("9999")), true},
+		{"required", `{"required":[` + names + `]}`, list(2_000, same("{"+list(5_000, func(i int) string { return fmt.Sprintf(`"a%d":1`, i) })+"}")), false},
+		{"dependentRequired", `{"dependentRequired":{"b":[` + names + `]}}`,
+			list(2_000, same(`{"b":1,`+list(5_000, func(i int) string { return fmt.Sprintf(`"a%d":1`, i) })+"}")), false},
 		{"patternProperties", `{"patternProperties":{` + list(1_000, func(i int) string { return fmt.Sprintf(`"(a|b%d)*x":{}`, i) }) + `}}`,
 			`{` + list(10_000, func(i int) string { return fmt.Sprintf(`"abab%d":1`, i) }) + `}`, false},
 		{"allOf", `{"allOf":[` + list(3_000, same(`{"type":"string"}`)) + `]}`, list(100_000, same("1")), false},
@@ -227,6 +229,182 @@ func TestValidateWork(t *testing.T) {
 				t.Fatalf("Validate = %.200v", err)
 			}
 		})
+	}
+}
+
+// doubling is a schema that applies another to `a` again and again, 2^60 times.
+func doubling(leaf string) string {
+	var defs []string
+	for i := range 60 {
+		defs = append(defs, fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i, i+1, i+1))
+	}
+	return `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + strings.Join(defs, ",") + `,"d60":` + leaf + `}}`
+}
+
+// listed repeats an item n times, with commas; %d is its number.
+func listed(n int, item string) string {
+	items := make([]string, n)
+	for i := range items {
+		items[i] = strings.ReplaceAll(item, "%d", strconv.Itoa(i))
+	}
+	return strings.Join(items, ",")
+}
+
+// TestValidateCounted: all work is counted, in steps and in memory. Each case is known to do at least so many of what a step is, and
+// ends at the budget with less than a budget's memory.
+func TestValidateCounted(t *testing.T) {
+	t.Parallel()
+	nested := strings.Repeat(`{"a":`, 190) + "{}" + strings.Repeat("}", 190)
+	long := func(n int) string { return `{"a":"` + strings.Repeat("x", n) + `"}` }
+	keys := func(n int) string { return `{"a":{` + listed(n, `"k%d":1`) + `}}` }
+	cases := []struct {
+		name, schema, arguments string
+		least                   int // steps that it takes at least, up to the budget
+	}{
+		{"alternatives in alternatives", `{"type":"object","properties":{"a":{"$ref":"#/$defs/t"}},"$defs":{"t":{"anyOf":[` +
+			listed(20, `{"type":"object","additionalProperties":{"$ref":"#/$defs/t"},"required":["z%d"]}`) + `]}}}`, nested, 1e9},
+		{"faults in faults", `{"type":"object","properties":{"a":{"$ref":"#/$defs/t"}},"$defs":{"t":{"allOf":[` +
+			listed(20, `{"additionalProperties":{"$ref":"#/$defs/t"},"required":["z%d"]}`) + `]}}}`, nested, 1e9},
+		{"types that do not fit", doubling(`{"anyOf":[` + listed(1000, `{"type":"string"}`) + `,{}]}`), `{"a":1}`, 1e9},
+		{"a large program", object(`{"a":{"pattern":"` + strings.Repeat(".*", 1000) + `z"}}`), long(10_000), 10_000 * 1000},
+		{"a program of nothing", object(`{"a":{"pattern":"` + strings.Repeat("(a|)", 1000) + `$"}}`), long(2000), 2000 * 1000},
+		{"a class", object(`{"a":{"pattern":"(\\p{L}|x)*z"}}`), long(10_000), 10_000},
+		{"patterns of one text", object(`{"a":{"allOf":[` + listed(1000, `{"pattern":"y%d"}`) + `]}}`), long(10_000), 10_000 * 1000},
+		{"patterns of a huge name", object(`{"a":{"allOf":[` + listed(1000, `{"patternProperties":{"y%d":{}}}`) + `]}}`), `{"a":{"` + strings.Repeat("x", 10_000) + `":1}}`, 10_000 * 1000},
+		{"patterns of many names", object(`{"a":{"patternProperties":{` + listed(1000, `"y%d":{}`) + `}}}`), keys(1000), 1000 * 1000},
+		{"a huge name", object(`{"a":{"allOf":[` + listed(1000, `{"properties":{"y":{}}}`) + `]}}`), `{"a":{"` + strings.Repeat("x", 100_000) + `":1}}`, 1000 * 100_000 / 8},
+		{"lengths", doubling(`{"minLength":1}`), long(100_000), 1e9},
+		{"large texts in an enum", doubling(`{"enum":["` + strings.Repeat("x", 50_000) + `"]}`), long(50_000), 1e9},
+		{"large numbers", doubling(`{"minimum":-1e100000,"maximum":1e100000}`), `{"a":1e-100000}`, 1e9},
+		{"long numbers", doubling(`{"minimum":1}`), `{"a":` + strings.Repeat("7", 100_000) + `}`, 1e9},
+		{"digits that divide", object(`{"a":{"multipleOf":` + strings.Repeat("7", 10_000) + `}}`), `{"a":` + strings.Repeat("7", 10_000) + `e100000}`, 500 * 500},
+		{"multiples", doubling(`{"multipleOf":7}`), `{"a":7e100000}`, 1e9},
+		{"long multiples", object(`{"a":{"multipleOf":7}}`), `{"a":` + strings.Repeat("7", 1_000_000) + `}`, 1e9},
+		{"unique in unique", `{"type":"object","properties":{"a":{"$ref":"#/$defs/u"}},"$defs":{"u":{"uniqueItems":true,"items":{"$ref":"#/$defs/u"}}}}`,
+			`{"a":` + strings.Repeat("[", 190) + listed(1000, `%d`) + strings.Repeat("]", 190) + `}`, 190 * 1000},
+		{"unique", object(`{"a":{"uniqueItems":true}}`), `{"a":[` + listed(10_000, `{"%d":%d}`) + `]}`, 20_000},
+		{"large values in an enum", doubling(`{"not":{"enum":[[1],{"a":1}]}}`), keys(1000), 1e9},
+		{"contains", doubling(`{"contains":{"const":3}}`), `{"a":[` + listed(10_000, "1") + `]}`, 1e9},
+		{"unevaluated", doubling(`{"unevaluatedProperties":true,"allOf":[{},{"x":1}]}`), keys(10_000), 1e9},
+		{"unevaluated items", doubling(`{"unevaluatedItems":true,"allOf":[{},{"x":1}]}`), `{"a":[` + listed(10_000, "1") + `]}`, 1e9},
+		{"dependent schemas", doubling(`{"dependentSchemas":{` + listed(500, `"k%d":{"required":["k0"]}`) + `}}`), keys(500), 1e9},
+		{"dependent names", doubling(`{"dependentRequired":{` + listed(500, `"k%d":["k0"]`) + `}}`), keys(500), 1e9},
+		{"names", object(`{"a":{"propertyNames":{"allOf":[` + listed(1000, `{"minLength":1}`) + `]}}}`), keys(1000), 1000 * 1000},
+		{"required names", object(`{"a":{"allOf":[` + listed(1000, `{"required":["k0","k1","k2"]}`) + `]}}`), keys(1000), 1000 * 1000},
+		{"chains of references", doubling(`{"x":1}`), `{"a":1}`, 1e9},
+		{"references without an end", object(`{"a":{"$ref":"#/properties/b"},"b":{"$ref":"#/properties/a"}}`), `{"a":1}`, 1},
+		{"dynamic references", `{"type":"object","properties":{"a":{"$dynamicRef":"#t"}},"$defs":{"t":{"$dynamicAnchor":"t","anyOf":[` +
+			listed(20, `{"additionalProperties":{"$dynamicRef":"#t"},"required":["z%d"]}`) + `]}}}`, nested, 1e9},
+		{"depth", object(`{"a":{"$ref":"#/$defs/t"}},"$defs":{"t":` + strings.Repeat(`{"x":1,"not":`, 90) + `{"additionalProperties":{"$ref":"#/$defs/t"}}` + strings.Repeat("}", 91)),
+			nested, 4096},
+	}
+	const budget = 1_000_000
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			schema, err := jsonschema.Compile(json.RawMessage(c.schema))
+			if err != nil {
+				t.Fatalf("%.300v", err)
+			}
+			schema.LimitSteps(budget)
+			steps, memory, spent := schema.Cost(c.arguments)
+			if want := c.least > budget; steps < min(c.least, budget) || want && !spent {
+				t.Fatalf("%d steps (spent: %t), want %d", steps, spent, c.least)
+			}
+			if memory > 25<<20 {
+				t.Fatalf("%d bytes at a time", memory)
+			}
+			line := ""
+			if err := schema.Validate(json.RawMessage(c.arguments)); err != nil {
+				line = err.Error()
+			}
+			if spent != (line == "(root): complexity") {
+				t.Fatalf("Validate = %.100s", line)
+			}
+		})
+	}
+}
+
+// TestValidateCheap: what tools need costs a small part of the budget, and no more than in proportion.
+func TestValidateCheap(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name, schema, arguments string
+		most                    int // steps
+	}{
+		{"half a million numbers", object(`{"a":{"items":{"type":"integer","minimum":0}}}`), `{"a":[` + listed(500_000, "1") + `]}`, 32_000_000},
+		{"an enum of 5,000 numbers", object(`{"a":{"items":{"enum":[` + listed(5000, "%d") + `]}}}`), `{"a":[` + listed(10_000, "4999") + `]}`, 1_000_000},
+		{"100,000 unique numbers", object(`{"a":{"uniqueItems":true}}`), `{"a":[` + listed(100_000, "%d") + `]}`, 16_000_000},
+		{"100,000 names by a counted pattern", object(`{"a":{"items":{"pattern":"^[a-z0-9-]{1,63}$"}}}`), `{"a":[` + listed(100_000, `"abc-%d"`) + `]}`, 16_000_000},
+		{"a counted pattern and a long text", object(`{"a":{"pattern":"^.{1,1000}$"}}`), `{"a":"` + strings.Repeat("x", 900) + `"}`, 20_000},
+		{"an anchored pattern that fails at once", object(`{"a":{"pattern":"^b.*"}}`), `{"a":"` + strings.Repeat("x", 900_000) + `"}`, 1000},
+		{"a mebibyte by a pattern", object(`{"a":{"pattern":"^[a-z0-9-]+@[a-z]+\\.com$"}}`), `{"a":"` + strings.Repeat("x", 1<<20) + `@a.com"}`, 16_000_000},
+		{"50 required names", object(`{"a":{"items":{"required":[` + listed(50, `"a%d"`) + `]}}}`), `{"a":[` + listed(1000, `{`+strings.ReplaceAll(listed(50, `"a#":1`), "#", "%d")+`}`) + `]}`, 16_000_000},
+		{"a chain of references", object(`{"a":{"items":{"$ref":"#/$defs/d0"}}},"$defs":{`+refChain(200)+`},"x":{`) + `}`, `{"a":[` + listed(1000, "1") + `]}`, 3_000_000},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			schema, err := jsonschema.Compile(json.RawMessage(c.schema))
+			if err != nil {
+				t.Fatalf("%.300v", err)
+			}
+			if steps, memory, spent := schema.Cost(c.arguments); spent || steps > c.most || memory > 20<<20 {
+				t.Fatalf("%d steps of %d, %d bytes, spent: %t", steps, c.most, memory, spent)
+			}
+		})
+	}
+}
+
+func refChain(n int) string {
+	var defs []string
+	for i := range n {
+		defs = append(defs, fmt.Sprintf(`"d%d":{"$ref":"#/$defs/d%d"}`, i, i+1))
+	}
+	return strings.Join(defs, ",") + fmt.Sprintf(`,"d%d":{"type":"integer"}`, n)
+}
+
+// TestCompileBounded: what would make a schema much work to compile is refused by its place.
+func TestCompileBounded(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ name, schema, pointer, keyword, reason string }{
+		{"programs", object(`{"x":{"pattern":"^a{1000}$"},` + listed(60, `"y%d":{"pattern":"%d{1000}"}`) + `}`), "/properties/y48/pattern", "pattern", "50000 instructions"},
+		{"a program", object(`{"x":{"pattern":"` + strings.Repeat(".*", 30_000) + `"}}`), "/properties/x/pattern", "pattern", "50000 instructions"},
+		{"names of programs", object(`{"x":{"patternProperties":{` + listed(60, `"%d{1000}":{}`) + `}}}`), "/properties/x/patternProperties/49{1000}", "patternProperties", "50000 instructions"},
+		{"programs where a reference leads to", object(`{"x":{"$ref":"#/x-any/0"}}`)[:len(object(`{"x":{"$ref":"#/x-any/0"}}`))-1] +
+			`,"x-any":[{"allOf":[` + listed(60, `{"pattern":"%d{1000}"}`) + `]}]}`, "/x-any/0/allOf/49/pattern", "pattern", "50000 instructions"},
+		{"a bad pattern where a reference leads to", `{"type":"object","properties":{"x":{"$ref":"#/x-any"}},"x-any":{"pattern":"("}}`, "/x-any/pattern", "pattern", "RE2"},
+		{"classes", object(`{"x":{"pattern":"` + strings.Repeat(`\\pL`, 9000) + `"}}`), "/properties/x/pattern", "pattern", "classes"},
+		{"ranges that ignore case", object(`{"x":{"pattern":"(?i)` + strings.Repeat(`[a-\\x{1e900}]`, 20) + `"}}`), "/properties/x/pattern", "pattern", "classes"},
+		{"schemas", object(`{"x":{"prefixItems":[` + listed(5000, "{}") + `]}}`), "/properties/x/prefixItems/4094", "prefixItems", "4096 schemas"},
+		{"pointers", `{"type":"object","patternProperties":{"` + strings.Repeat("x", 30_000) + `":{"allOf":[` + listed(100, "{}") + `]}}}`,
+			"/patternProperties/" + strings.Repeat("x", 30_000) + "/allOf/33", "allOf", "1048576 bytes"},
+		{"another draft where a reference leads to", `{"type":"object","properties":{"x":{"$ref":"#/x-any"}},"x-any":{"$schema":"http://json-schema.org/draft-07/schema#"}}`,
+			"/x-any/$schema", "$schema", "2020-12"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := jsonschema.Check(json.RawMessage(c.schema))
+			var invalid *jsonschema.Invalid
+			if !errors.As(err, &invalid) || invalid.Pointer != c.pointer || invalid.Keyword != c.keyword || !strings.Contains(invalid.Reason, c.reason) {
+				t.Fatalf("Check = %.300v", err)
+			}
+		})
+	}
+	for _, fine := range []string{
+		object(`{` + listed(49, `"y%d":{"pattern":"%d{1000}"}`) + `}`),
+		object(`{` + listed(1000, `"y%d":{"pattern":"^[a-z0-9-]{1,63}$"}`) + `}`), // one program
+		object(`{` + listed(300, `"y%d":{"pattern":"(?i)^[a-z0-9-]+%d$"}`) + `}`),
+		object(`{"x":{"prefixItems":[` + listed(4000, `{"x":1}`) + `]}}`),
+	} {
+		schema, err := jsonschema.Compile(json.RawMessage(fine))
+		if err != nil {
+			t.Fatalf("Compile(%.100s…) = %v", fine, err)
+		}
+		if schema.Size() < len(fine) {
+			t.Errorf("%.100s… has %d bytes, and takes %d", fine, len(fine), schema.Size())
+		}
 	}
 }
 
