@@ -14,3 +14,6 @@ func (s *Schema) Cost(arguments string) (steps, memory int, spent bool) {
 	r := s.set.run(root, s.limits)
 	return r.meter.steps, r.meter.peak, r.spent
 }
+
+// LimitMemory lowers how many bytes a Validate holds at most.
+func (s *Schema) LimitMemory(n int) { s.limits.memory = n }
