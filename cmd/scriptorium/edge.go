@@ -18,6 +18,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/deployment"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/file"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
@@ -144,6 +145,7 @@ func (c *config) limits() deployment.Limits {
 		"computerMemoryBytes": runner.DefaultMemoryBytes, "workspaceBytes": runner.DefaultWorkspaceBytes, "homeBytes": runner.DefaultHomeBytes,
 		"toolsOfRun": tool.MaxTools, "toolEntries": tool.MaxEntries, "attachments": run.MaxAttachments, "attachmentBytes": run.MaxAttachmentBytes, "attachmentsBytes": run.MaxAttachedBytes,
 		"artifactsPerCall": artifact.MaxPerCall, "artifactBytes": artifact.MaxBytes, "artifactContentBytes": artifact.MaxContent, "leftOnComputer": call.MaxLeft,
+		"packageFiles": script.MaxFiles, "packageBytes": script.MaxPackage, "labels": script.MaxLabels, "uploadBytes": file.MaxUpload, "uploadsOfRequest": graph.MaxUploads,
 		"toolRules": key.MaxToolRules, "scriptsBytes": runner.DefaultScriptsBytes, "tmpBytes": runner.DefaultTmpBytes, "processes": runner.DefaultProcesses, "openFiles": runner.DefaultOpenFiles,
 	}
 }

@@ -4274,7 +4274,7 @@ enum CallErrorCode {
   DENIED
   "` + "`" + `This tool is not configured on this deployment.` + "`" + `: there are no computers here."
   NOT_CONFIGURED
-  "` + "`" + `There is no tool of this name in this run.` + "`" + `: also where script_run is given a script that there is not, and where the run has no tools."
+  "` + "`" + `There is no tool of this name in this run.` + "`" + `: also where script_run is given a script that there is not, where the run has no tools, and of a direct call, where the organization has no such script."
   UNKNOWN_TOOL
   "` + "`" + `This script needs a package that is no longer approved: NAME VERSION.` + "`" + `"
   PACKAGE_REVOKED
@@ -6016,7 +6016,7 @@ input ScriptCreateInput {
   parameters: JSON
   "1 to 200 files, together at most 20 MiB (else TOO_LARGE), in any order. Rules: S2-files, S2-size."
   files: [ScriptFileInput!]!
-  "Approved libraries that it needs, at most 32, none twice. One that no list approves: PACKAGE_NOT_APPROVED at ` + "`" + `input.packages.N` + "`" + `. Rules: S2-exact, S2-pkglim."
+  "Approved libraries that it needs beside those of the computers' image (` + "`" + `deployment { image { libraries } }` + "`" + `), which need not be named: at most 32, none twice. One that no list approves: PACKAGE_NOT_APPROVED at ` + "`" + `input.packages.N` + "`" + `. Rules: S2-exact, S2-pkglim."
   packages: [ScriptPackageInput!]
   "How long a call may run, in seconds: 1 to 31,536,000; left out: 120. The key's and the deployment's limits count too: the shortest holds. Rule: S2-mintime."
   timeoutSeconds: Int
