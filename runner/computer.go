@@ -231,7 +231,7 @@ func (c *computer) Close(ctx context.Context) error {
 // pipes are a call's four, our ends and theirs.
 type pipes struct {
 	payload, stdin, stdout, stderr *os.File
-	theirs                         []*os.File // payload, stdin, stdout, stderr
+	theirs                         []*os.File // stdin, stdout, stderr, payload
 	chunks                         chan chunk
 	stop                           chan struct{}
 	ended                          atomic.Bool // everything inside has
@@ -263,6 +263,7 @@ func newPipes() (*pipes, error) {
 			}
 		}
 	}
+	p.theirs = append(p.theirs[1:], p.theirs[0]) // the three come in their own places
 	grow(p.payload)
 	return p, nil
 }

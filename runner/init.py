@@ -7,7 +7,7 @@
 #   F<length>           payload                         changes of files
 #   V<length>           payload                         a package's folder, compared and tidied (see package.go)
 #   R<length>           payload out                     entries of a folder, written to out (see read.go)
-#   C<length>           payload stdin stdout stderr     changes of files, then a program
+#   C<length>           stdin stdout stderr payload     changes of files, then a program
 #   P                                                   the init's compiled code
 #   answers: p<code>; n<pid> waiting (n0: the first one will be soon); r<path> removed; o<pid> done, or the program starts; m<removed> <index> …, what a package's
 #     folder lacks; e<index> <full> <message>
@@ -168,17 +168,6 @@ def _remove(name, parent):
 
 def _folder(path, make):
     """The folder at path, opened with no link followed; make puts folders where there are none. None: not there."""
-    above, _, name = path.rpartition(b"/")
-    if above == _CALLS and name:  # a call's own, which every call has: what is there is root's
-        for again in (False, True):
-            try:
-                return os.open(path, _O_DIR)
-            except FileNotFoundError:
-                if again:
-                    raise
-                if not make:
-                    return None
-            os.mkdir(path, 0o755)
     fd = _open("/")
     names = [n for n in path.split(b"/") if n]
     for i, name in enumerate(names):
@@ -227,7 +216,7 @@ def _write(fd, name, content, mode, uid, gid):
         return _put(fd, name, content, mode, uid, gid)  # no program is there to see it half
     except FileExistsError:
         pass
-    temp = b".scriptorium-new"
+    temp = name[:name.rfind(b"/") + 1] + b".scriptorium-new"
     _remove(temp, fd)
     _put(fd, temp, content, mode, uid, gid)
     try:
@@ -280,19 +269,28 @@ def _prune(path, suffix, keep, work):
 
 
 def _change(num, data, some, work, held):
-    """Makes one change. held is the folder of the one before: its path and a descriptor, or nothing."""
+    """Makes one change. held is the folder of the one before, or nothing: its path, and a descriptor, or None for a call's own folder. There
+    all is root's, down to what is straight in it, so that paths are what they say: what each call needs costs few system calls."""
     op, path, mode, uid, gid = bytes(data()), bytes(data()), num(), num(), num()
     content, suffix, target, keep = data(), bytes(data()), bytes(data()), some()
     if op == b"prune":
         return _prune(path, suffix, set(keep), work)
     above, _, name = path.rpartition(b"/")
+    own = above.startswith(_CALLS + b"/") and above.count(b"/") == 3
     if not held or held[0] != above:
         _let_go(held)
-        fd = _folder(above, op != b"remove")
-        if fd is None:
-            return
-        held[:] = above, fd
-    fd = held[1]
+        if not own:
+            fd = _folder(above, op != b"remove")
+            if fd is None:
+                return
+            held[:] = above, fd
+        elif op != b"remove":
+            try:
+                os.mkdir(above, 0o755)
+            except FileExistsError:
+                pass
+            held[:] = above, None
+    fd, name = (None, path) if own else (held[1], name)
     if op == b"write":
         _write(fd, name, content, mode, uid, gid)
     elif op == b"mkdir":
@@ -308,9 +306,9 @@ def _change(num, data, some, work, held):
 
 
 def _let_go(held):
-    if held:
-        os.close(held.pop())
-        held.clear()
+    if held and held[1] is not None:
+        os.close(held[1])
+    held.clear()
 
 
 def _sha256(total):
@@ -565,7 +563,8 @@ def _rehearse():
     num, data, some = _reader(b"\x01\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0A=b")
     dict(e.split(b"=", 1) for e in some())
     some_file = os.fsencode(os.__file__)
-    _script([b"python3", some_file], dict(_SAME), _which(b"python3", {}))
+    _found[b"python3", _NODE_ENV[b"PATH"]] = found = _which(b"python3", _NODE_ENV)
+    _script([b"python3", some_file], dict(_SAME), found)
     os.environ["A"] = "b"
     os.environ.clear()
     argv, orig = sys.argv[:], sys.orig_argv[:]
@@ -612,6 +611,7 @@ def _next():
     if _theirs is not None:
         _theirs.close()
     os.setsid()
+    os.closerange(0, 3)  # a call's streams come in their place
     if not _first:
         _rehearse()
     work = _work
@@ -627,12 +627,13 @@ def _next():
         fds = []
         for _, _, d in anc:
             fds += [int.from_bytes(d[i:i + 4], "little") for i in range(0, len(d) - 3, 4)]
-        buf = _receive(fds[0], int(m[1:]))
-        os.close(fds[0])
+        payload = fds.pop(3 if m[:1] == b"C" else 0)
+        buf = _receive(payload, int(m[1:]))
+        os.close(payload)
         num, data, some = _reader(buf)
         if m[:1] == b"R":
             try:
-                _read(num, data, fds[1])
+                _read(num, data, fds[0])
                 bad = None
             except Exception as e:
                 bad = b"e-1 0 " + repr(e).encode()[:1000]
@@ -646,8 +647,8 @@ def _next():
             continue
         bad = _changes(num, data, some, work)
         if m[:1] == b"C" and bad is None:
-            return _become(num, data, some, fds[1:])
-        for fd in fds[1:]:
+            return _become(num, data, some, fds)
+        for fd in fds:
             os.close(fd)
         work.send(bad or b"o%d" % os.getpid())
 
@@ -657,21 +658,17 @@ def _become(num, data, some, fds):
     argv, env, cwd, fresh = some(), some(), bytes(data()), num()
     limits = [num() for _ in range(4)]
     outputs = bytes(data())
-    os.pwrite(_mark, len(outputs).to_bytes(2, "little") + outputs, 0)
-    os.close(_mark)
+    if outputs:
+        os.write(_note_w, b"m" + outputs + b"\0")
     env = dict(e.split(b"=", 1) for e in env)
     if argv[0] == b"node" and not fresh and not any(limits) and _hand_over(argv, env, cwd, fds):
         os._exit(0)
-    os.close(_note_w)
-    if _ahead is not None:
-        _ahead.close()
     try:
-        os.setgroups([])
-        os.setresgid(_USER, _USER, _USER)
+        os.setresgid(_USER, _USER, _USER)  # it has no other groups, as the init has none
         os.setresuid(_USER, _USER, _USER)  # and with it every capability
-        for fd, std in zip(fds, (0, 1, 2)):
-            os.dup2(fd, std)
-            os.close(fd)
+        for std, fd in enumerate(fds):
+            if fd != std:  # descriptors come in the lowest places
+                os.dup2(fd, std)
         os.chdir(cwd)
         if any(limits):  # else the computer's hold, which this process has already
             import resource
@@ -682,7 +679,10 @@ def _become(num, data, some, fds):
         _work.send(b"e-1 0 " + str(e).encode()[:1000])
         os._exit(0)
     _work.send(b"o%d" % os.getpid())
-    _work.close()
+    _work.detach()
+    if _ahead is not None:
+        _ahead.detach()
+    os.closerange(3, 1024)  # all that is not the program's
     found = _which(argv[0], env)
     script = None if fresh else _script(argv, env, found)
     if script is None:
@@ -700,7 +700,10 @@ def _become(num, data, some, fds):
 def _which(name, env):
     if b"/" in name:
         return name
-    for d in env.get(b"PATH", b"/usr/bin:/bin").split(b":"):
+    path = env.get(b"PATH", b"/usr/bin:/bin")
+    if (name, path) in _found:
+        return _found[name, path]
+    for d in path.split(b":"):
         p = (d or b".") + b"/" + name
         if os.access(p, os.X_OK) and not os.path.isdir(p):
             return p
@@ -726,7 +729,7 @@ def _script(argv, env, found):
             raise OSError
         try:
             src = os.read(fd, st.st_size + 1)
-            while more := os.read(fd, 1 << 16):
+            while len(src) > st.st_size and (more := os.read(fd, 1 << 16)):  # it grows
                 src += more
         finally:
             os.close(fd)
@@ -949,10 +952,14 @@ def _add(total, status, usage):
 
 def _heed(pid, total):
     """Reads the notes of the process forked ahead, which is pid; the program's process: that, or the node that it has handed over to."""
-    global _unused
+    global _unused, _outputs
     try:
-        note = os.read(_note_r, 256)
+        note = os.read(_note_r, 1 << 13)
     except BlockingIOError:
+        return pid
+    if note[:1] == b"m":  # where it may leave outputs
+        _outputs, _, note = note[1:].partition(b"\0")
+    if not note:
         return pid
     _unused = 0
     _, handed, answer = note.partition(b"o")
@@ -1020,7 +1027,8 @@ def _kill():
 
 
 def _sweep(total):
-    """Kills all programs, in rounds until nobody is left: one that forks while it is killed needs more than one."""
+    """Kills all programs, in rounds until nobody is left: one that forks while it is killed needs more than one. How many there were, and how many
+    remain: none, as the kernel says."""
     left = 0
     while True:
         try:
@@ -1032,10 +1040,10 @@ def _sweep(total):
             try:
                 p, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                return left
+                return left, 0 if nobody else _remaining()
             if p == 0:
                 if nobody and _node is not None:
-                    return left
+                    return left, _remaining()
                 if _wake_only.poll(2):
                     os.read(_wake_r, 4096)
                 break
@@ -1057,20 +1065,16 @@ def _remaining():
 
 
 def _held():
-    """How many sockets are left, which nothing inside can close: each is on its way through another one of them. With them stay files, memory,
+    """How many sockets are left, of those that come first, which nothing inside can close: each is on its way through another one of them. With them stay files, memory,
     locks and names."""
-    there = 0
-    at = 0
-    while b := os.pread(_sockets, 1 << 16, at):
-        there += b.count(b"\n")
-        at += len(b)
+    there = os.pread(_sockets, 1 << 16, 0).count(b"\n")
     return max(0, there - 1 - 2 * (_ahead is not None))  # less a line of words, and the ends of the socket to a node that waits
 
 
 def _made():
     """Whether anything may be in the folder of outputs of the call that has ended."""
-    path = os.pread(_mark, 4096, 0)
-    path = path[2:2 + int.from_bytes(path[:2], "little")]
+    global _outputs
+    path, _outputs = _outputs, b""
     if not path:
         return 0
     if path.startswith(_CALLS + b"/") and path.count(b"/") == 4:  # in a call's own folder, where a program replaces nothing
@@ -1119,6 +1123,7 @@ def _leave_node():
     _node = _ahead = None
 
 
+_found = {}  # programs by name and PATH, in folders of the root, which does not change
 _PYTHON = os.fsencode(sys.executable)
 _PYTHON_REAL = os.path.realpath(_PYTHON)
 _work = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, _WORK)
@@ -1128,7 +1133,7 @@ os.set_inheritable(_CONTROL, False)
 _wake_r, _wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 _note_r, _note_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 _sockets = os.open("/proc/net/unix", os.O_RDONLY | os.O_CLOEXEC)
-_mark = os.memfd_create("outputs")  # the path of the running call's folder of outputs, after its length
+_outputs = b""  # the path of the running call's folder of outputs
 _EMPTY = os.stat(_SCRIPTS).st_size  # of a folder that has nothing: a tmpfs counts entries
 _node = _ahead = _theirs = None  # the node that waits, this side of its socket, and, until it is started, the other one
 _unused = _NODE_UNUSED  # calls since one that such a node could have run; at first there was none
@@ -1164,8 +1169,8 @@ while _done is None:
     if _theirs is not None:
         _start_node()
     _pid, _status, _total = _watch(_pid)
-    _left = _sweep(_total)
-    _control.send(b"x%d %d %d %d %d %d %d %d" % (_pid, _status, max(0, _total[0]) * 1e6, _total[1], _left, _remaining(), _made(), _held()))
+    _left, _remain = _sweep(_total)
+    _control.send(b"x%d %d %d %d %d %d %d %d" % (_pid, _status, max(0, _total[0]) * 1e6, _total[1], _left, _remain, _made(), _held()))
     _unused += 1
     if _node is not None and _unused >= _NODE_UNUSED:
         os.kill(_node, 9)
