@@ -27,6 +27,13 @@ func NewBare(runsc, image, folder, source string) (*Bare, error) {
 		return nil, err
 	}
 	held.Close()
+	if image != "" {
+		i, err := openImage(image)
+		if err != nil {
+			return nil, err
+		}
+		i.close()
+	}
 	r, err := findRoot(image)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ const mainSocket = 3
 // server does, and returns the exit code.
 func Main(args []string, engine func(EngineConfig) (Engine, error)) int {
 	fs := flag.NewFlagSet(MainArg, flag.ContinueOnError)
-	image := fs.String("image", "", "absolute path of the computers' image; empty: the fallback")
+	image := fs.Bool("image", false, "the descriptor after the socket's is of the computers' image; else: the fallback")
 	state := fs.String("state", "", "folder for state")
 	rootless := fs.Bool("rootless", false, "this process is root in a user namespace only")
 	limit := fs.Int("computers", 0, "most computers at once")
@@ -54,10 +54,15 @@ func Main(args []string, engine func(EngineConfig) (Engine, error)) int {
 		return 2
 	}
 	f.Close()
+	held := ""
+	if *image {
+		syscall.CloseOnExec(imageFd)
+		held = heldImage()
+	}
 	h := &host{server: w, log: log, limit: *limit, computers: map[string]*hosted{}, spares: *spares, level: IsolationLevel(*level),
 		quit: make(chan struct{}), boots: make(chan struct{}, runtime.NumCPU())}
 	h.report = sync.OnceValues(h.describe)
-	if err := h.open(engine, *image, *state, *rootless); err != nil {
+	if err := h.open(engine, held, *state, *rootless); err != nil {
 		h.broken = err // every request is answered with it
 	}
 	// The socket's end is what ends this process; the kernel's word that its parent died comes beside it, should a copy

@@ -20,7 +20,9 @@ type Config struct {
 	// Runsc is the path of the runsc binary that belongs to this build: gVisor's with the runner process in it (cmd/runsc). It is never
 	// looked up in PATH.
 	Runsc string
-	// Image is the path of the computers' image; empty is the fallback, this machine's own /usr, read-only.
+	// Image is the path of the computers' image; empty is the fallback, this machine's own /usr, read-only. It is opened at the first need, and held: a
+	// Process stays with the image that it described, also where another file takes its name. Where the file itself is written to, Start answers
+	// ErrNotConfigured.
 	Image string
 	// State is a folder for the runner's own state, made where it is missing: <data>/runner.
 	State string
@@ -50,6 +52,7 @@ type Process struct {
 
 	mu     sync.Mutex
 	link   *link
+	image  *image // nil until it is opened, and where there is none
 	closed bool
 	report *Report
 }
@@ -152,6 +155,9 @@ func (p *Process) start(ctx context.Context, spec Spec) (*computer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.image.check(); err != nil {
+		return nil, notConfigured(err)
+	}
 	spec = spec.withDefaults()
 	c := &computer{link: l, spec: spec, done: make(chan struct{}), turn: make(chan struct{}, 1)}
 	if !l.add(c) {
@@ -190,6 +196,7 @@ func (p *Process) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
 	l := p.link
+	defer p.image.close()
 	p.mu.Unlock()
 	if l == nil {
 		return nil
@@ -217,7 +224,14 @@ func (p *Process) connect() (*link, error) {
 	if st, err := os.Stat(p.cfg.Runsc); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
 		return nil, fmt.Errorf("%w: there is no program runsc at %s", ErrNotConfigured, p.cfg.Runsc)
 	}
-	l, err := dial(p.cfg)
+	if p.image == nil && p.cfg.Image != "" {
+		i, err := openImage(p.cfg.Image)
+		if err != nil {
+			return nil, notConfigured(err)
+		}
+		p.image = i
+	}
+	l, err := dial(p.cfg, p.image)
 	if err != nil {
 		p.cfg.Log.Error("the runner process could not be started", "error", err)
 		return nil, fmt.Errorf("%w: the runner process could not be started", ErrNotConfigured)
@@ -230,6 +244,7 @@ func (p *Process) connect() (*link, error) {
 type link struct {
 	wire   *wire
 	cmd    *exec.Cmd
+	image  *image        // what its computers are made of; nil: the fallback
 	gone   chan struct{} // closed when the socket has ended
 	exited chan struct{} // closed when the process has
 
@@ -240,18 +255,21 @@ type link struct {
 }
 
 // dial starts a runner process.
-func dial(cfg Config) (*link, error) {
+func dial(cfg Config, image *image) (*link, error) {
 	w, theirs, err := packetPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
 	rootless := os.Geteuid() != 0
-	cmd := exec.Command(cfg.Runsc, MainArg, "--image="+cfg.Image, "--state="+cfg.State, fmt.Sprintf("--rootless=%t", rootless),
+	cmd := exec.Command(cfg.Runsc, MainArg, fmt.Sprintf("--image=%t", image != nil), "--state="+cfg.State, fmt.Sprintf("--rootless=%t", rootless),
 		fmt.Sprintf("--computers=%d", cfg.MaxComputers), fmt.Sprintf("--spares=%d", cfg.Spares), "--isolation="+string(cfg.Isolation))
 	cmd.Env = []string{}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
+	if image != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, image.file)
+	}
 	cmd.Stderr = &lineLog{log: cfg.Log}
 	cmd.WaitDelay = time.Second
 	// A group of its own: what is typed at the server's terminal, or sent to its group, is the server's.
@@ -261,7 +279,7 @@ func dial(cfg Config) (*link, error) {
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 	}
-	l := &link{wire: w, cmd: cmd, gone: make(chan struct{}), exited: make(chan struct{}),
+	l := &link{wire: w, cmd: cmd, image: image, gone: make(chan struct{}), exited: make(chan struct{}),
 		pending: map[uint64]chan response{}, computers: map[string]*computer{}}
 	if err := spawn(cmd, func() { close(l.exited) }); err != nil {
 		return nil, errors.Join(err, w.conn.Close())

@@ -2,7 +2,6 @@ package runner_test
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,26 +22,13 @@ func TestRootless(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	const nobody = 65534
-	copyFile := func(from, name string) string {
-		in, err := os.Open(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer in.Close()
+	copied := func(from, name string) string {
+		t.Helper()
 		to := filepath.Join(dir, name)
-		out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(out, in); err != nil {
-			t.Fatal(err)
-		}
-		if err := out.Close(); err != nil {
-			t.Fatal(err)
-		}
+		copyFile(t, from, to)
 		return to
 	}
-	test, binary := copyFile("/proc/self/exe", "test"), copyFile(runsc(t), "runsc")
+	test, binary := copied("/proc/self/exe", "test"), copied(runsc(t), "runsc")
 	for _, d := range []string{"", "tmp"} {
 		d = filepath.Join(dir, d)
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -52,12 +38,19 @@ func TestRootless(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(test, "-test.timeout=5m", "-test.v", "-test.run=^(TestSuite|TestContain(Network|Listeners|Files|Secrets|MemoryInFiles|MemoryBesidePages)|TestCloseLeavesNothing|TestContainRunnerKilled)$")
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + filepath.Join(dir, "tmp"), "SCRIPTORIUM_RUNSC=" + binary}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestSuite")) {
-		t.Errorf("%v\n%s", err, out)
+	run := func(tests, passes, image string) {
+		t.Helper()
+		cmd := exec.Command(test, "-test.timeout=5m", "-test.v", "-test.run=^("+tests+")$")
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + filepath.Join(dir, "tmp"), "SCRIPTORIUM_RUNSC=" + binary, "SCRIPTORIUM_IMAGE=" + image}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !bytes.Contains(out, []byte("--- PASS: "+passes)) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	run("TestSuite|TestContain(Network|Listeners|Files|Secrets|MemoryInFiles|MemoryBesidePages)|TestCloseLeavesNothing|TestContainRunnerKilled", "TestSuite", "")
+	if image() != "" {
+		run("TestImageStays|TestContainMemoryBesidePages", "TestImageStays", copied(image(), "computer.erofs"))
 	}
 }
