@@ -577,6 +577,30 @@ func TestS2Attachments(t *testing.T) {
 		if at[string](t, d, "run", "attachments", 0, "filename") != "upload.bin" || at[float64](t, d, "run", "attachments", 0, "size") != 8 {
 			t.Errorf("%v", d)
 		}
+		gone, kept := manager.upload("gone"), manager.upload("kept")
+		manager.forget(gone)
+		other := &shelf{&catalog{manager.testServer, t, manager.organization(t, "another"), ""}}
+		for _, c := range []struct {
+			who  *shelf
+			want string
+		}{
+			{manager, "map[file:map[id:F size:8] node:map[id:F size:8] nodes:[map[id:F size:8] <nil> map[id:K size:4] map[id:F size:8]]]"}, // S2-fcopy: a run has it
+			{worker, "map[file:map[id:F size:8] node:map[id:F size:8] nodes:[map[id:F size:8] <nil> map[id:K size:4] map[id:F size:8]]]"},
+			{other, "map[file:<nil> node:<nil> nodes:[<nil> <nil> <nil> <nil>]]"},
+		} {
+			d := c.who.must(t, c.who.secret, `query($f: ID!, $g: ID!, $k: ID!) { file(id: $f) { ...of } node(id: $f) { ...of } nodes(ids: [$f, $g, $k, $f]) { ...of } }
+				fragment of on File { id size }`, map[string]any{"f": file, "g": gone, "k": kept})
+			if got := strings.NewReplacer(file, "F", kept, "K").Replace(fmt.Sprint(d)); got != c.want {
+				t.Errorf("a deleted upload that a run has: %s, want %s", got, c.want)
+			}
+			status := c.who.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/files/"+file, nil), c.who.secret).status
+			if (status == http.StatusOK) != (d["file"] != nil) {
+				t.Errorf("its path answers %d, file %v", status, d["file"])
+			}
+		}
+		if p := manager.do("fileDelete", "deletedId", map[string]any{"file": file}); p.refusals() != "NOT_FOUND input.file" {
+			t.Errorf("deleted again: %v", p)
+		}
 		if got := manager.tries("", map[string]any{"attachments": []any{manager.upload("x"), file}}).refusals(); got != "NOT_FOUND input.attachments.1" {
 			t.Error(got)
 		}

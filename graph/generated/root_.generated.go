@@ -4764,7 +4764,7 @@ directive @goField(
 ) on INPUT_FIELD_DEFINITION | FIELD_DEFINITION
 `, BuiltIn: false},
 	{Name: "../../schema/file.graphql", Input: `extend type Query {
-  "The upload with this id; null where there is none."
+  "The file with this id: an upload, or, where that was deleted, the copy that a run was given; null where there is neither. So do ` + "`" + `node` + "`" + ` and ` + "`" + `nodes` + "`" + ` answer, and the path in ` + "`" + `url` + "`" + `."
   file(
     "file_…"
     id: ID!

@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/blob"
@@ -41,9 +42,18 @@ func (*Service) Uploads(ctx context.Context, q *database.Querier, organizationID
 	return uploads(ctx, q, organizationID, id.Only(id.File, ids))
 }
 
-// ByIDs answers the organization's uploads with these ids, in one statement.
+// ByIDs answers the organization's files with these ids: uploads, and, where these are gone, the copies that runs were given.
 func (s *Service) ByIDs(ctx context.Context, organizationID string, ids []string) (map[string]*File, error) {
-	return s.Uploads(ctx, s.db.SQL(), organizationID, ids)
+	ids = id.Only(id.File, ids)
+	found, err := uploads(ctx, s.db.SQL(), organizationID, ids)
+	if err != nil {
+		return nil, err
+	}
+	gone := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return found[id] != nil })
+	if len(gone) == 0 {
+		return found, nil
+	}
+	return found, copies(ctx, s.db.SQL(), organizationID, gone, found)
 }
 
 // InsertAttachments writes copies of files for a run, in their order, in the transaction that writes the run. Their contents are referred to before.

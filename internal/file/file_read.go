@@ -15,8 +15,5 @@ func (s *Service) Read(ctx context.Context, fileID string) (*File, error) {
 		return nil, err
 	}
 	found, err := s.ByIDs(ctx, v.Organization.ID, []string{fileID})
-	if err != nil || found[fileID] != nil {
-		return found[fileID], err
-	}
-	return attachedAs(ctx, s.db.SQL(), v.Organization.ID, fileID)
+	return found[fileID], err
 }

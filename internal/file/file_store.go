@@ -2,8 +2,6 @@ package file
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/scriptorium-dev/scriptorium/ent/db"
@@ -70,20 +68,23 @@ func attachments(ctx context.Context, q *database.Querier, organizationID string
 	return found, rows.Err()
 }
 
-// attachedAs reads a copy of a file that some run was given; nil where there is none.
-func attachedAs(ctx context.Context, q *database.Querier, organizationID, fileID string) (*File, error) {
-	f := &File{ID: fileID, OrganizationID: organizationID}
-	err := q.QueryRowContext(ctx, `SELECT filename, content_type, sha256, size, created_at FROM attachments
-		WHERE organization_id = $1 AND file_id = $2 ORDER BY id LIMIT 1`, organizationID, fileID).
-		Scan(&f.Filename, &f.ContentType, &f.SHA256, &f.Size, &f.CreatedAt)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
+// copies reads the copies of files that runs were given, whichever run's; all copies of a file are equal.
+func copies(ctx context.Context, q *database.Querier, organizationID string, fileIDs []string, into map[string]*File) error {
+	rows, err := q.QueryContext(ctx, `SELECT DISTINCT file_id, filename, content_type, sha256, size, created_at FROM attachments
+		WHERE organization_id = $1 AND file_id IN `+batch.In(q.Dialect(), 2), organizationID, batch.List(fileIDs))
 	if err != nil {
-		return nil, fmt.Errorf("file: attachment: %w", err)
+		return fmt.Errorf("file: copies: %w", err)
 	}
-	f.CreatedAt = f.CreatedAt.UTC()
-	return f, nil
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {
+		f := &File{OrganizationID: organizationID}
+		if err := rows.Scan(&f.ID, &f.Filename, &f.ContentType, &f.SHA256, &f.Size, &f.CreatedAt); err != nil {
+			return fmt.Errorf("file: copies: %w", err)
+		}
+		f.CreatedAt = f.CreatedAt.UTC()
+		into[f.ID] = f
+	}
+	return rows.Err()
 }
 
 // insert writes an upload's row.
