@@ -192,6 +192,9 @@ func (c *check) byItself(r *rule, n int, report bool) bool {
 // references follows $ref and $dynamicRef.
 func (c *check) references(r *rule, n int, report bool, own marks) bool {
 	fits := r.ref == nil || c.apply(r.ref, n, report, own)
+	if r.recursive != nil && (fits || report) {
+		fits = c.apply(r.recursive, n, report, own) && fits
+	}
 	if r.dynamic == nil || !fits && !report {
 		return fits
 	}
@@ -346,6 +349,8 @@ func (c *check) asked(m *memberRules, n int, report bool, own, there marks) bool
 		case !there.has(m.asked[d.name]):
 		case d.rule != nil:
 			fits = c.apply(d.rule, n, report, own) && fits
+		case d.older:
+			fits = (c.present(m, n, "", d.required, false, there) || c.fault(report, n, "dependency", nil)) && fits
 		default:
 			fits = c.present(m, n, "dependentRequired", d.required, report, there) && fits
 		}

@@ -50,6 +50,8 @@ func TestS1ParamsCheck(t *testing.T) {
 		{"remote ref", object(`{"a":{"$ref":"http://127.0.0.1:1/x.json"}}`), "/properties/a/$ref", "$ref", false},
 		{"file ref", object(`{"a":{"$ref":"file:///etc/passwd"}}`), "/properties/a/$ref", "$ref", false},
 		{"relative ref", object(`{"a":{"$ref":"other.json#/x"}}`), "/properties/a/$ref", "$ref", false},
+		{"remote ref of an older draft", object(`{"a":{"$recursiveRef":"http://json-schema.org/draft-07/schema"}}`), "/properties/a/$recursiveRef", "$recursiveRef", false},
+		{"pattern in dependencies", `{"type":"object","dependencies":{"a":{"pattern":"("}}}`, "/dependencies/a/pattern", "pattern", false},
 		{"dangling ref", object(`{"a":{"$ref":"#/$defs/none"}}`), "/properties/a/$ref", "$ref", false},
 		{"dangling anchor", object(`{"a":{"$ref":"#none"}}`), "/properties/a/$ref", "$ref", false},
 		{"endless", `{"type":"object","$ref":"#"}`, "", "$ref", false},
@@ -119,6 +121,12 @@ func TestS2CheckValidate(t *testing.T) {
 		{"too many large exponents", object(`{"a":{}}`), `{"a":[` + strings.Repeat("1e100000,", 10) + `1e1]}`, "/a/10: exponent"},
 		{"formats are not asserted", object(`{"a":{"format":"date"}}`), `{"a":"no date"}`, ""},
 		{"dependent", `{"type":"object","dependentRequired":{"a":["b"]}}`, `{"a":1}`, "/b: dependentRequired"},
+		{"dependencies of an older draft", `{"type":"object","dependencies":{"a":["b"],"c":{"required":["d"]}}}`, `{"a":1,"c":1}`, "/d: required"},
+		{"names that depend, of an older draft", `{"type":"object","dependencies":{"a":["b"]}}`, `{"a":1}`, "(root): dependency"},
+		{"a reference of an older draft", `{"type":"object","properties":{"a":{"$recursiveRef":"#"}}}`, `{"a":{"a":1}}`, "/a/a: type"},
+		{"annotations may be anything", object(`{"a":{"title":1,"deprecated":"x","examples":{}}}`), `{"a":1}`, ""},
+		{"no schema where one would be", `{"type":"object","dependencies":{"a":5}}`, `{"a":1}`, ""},
+		{"multiples of nothing", `{"type":"object","dependencies":{"a":{"properties":{"a":{"multipleOf":0}}}}}`, `{"a":1}`, ""},
 		{"of a name twice the last counts", object(`{"a":{"type":"string"}}`), `{"a":1,"a":"s"}`, ""},
 	}
 	for _, c := range cases {

@@ -213,8 +213,16 @@ func (d dice) schema(depth int) string {
 		"properties":           func() string { return d.members(3, inner) },
 		"patternProperties":    func() string { return fmt.Sprintf("{%q:%s}", d.of("^a", "b", "b$"), inner()) },
 		"additionalProperties": inner, "propertyNames": inner, "required": d.names,
-		"dependentRequired":     func() string { return d.members(2, d.names) },
-		"dependentSchemas":      func() string { return d.members(2, inner) },
+		"dependentRequired": func() string { return d.members(2, d.names) },
+		"dependentSchemas":  func() string { return d.members(2, inner) },
+		"dependencies": func() string {
+			return d.members(2, func() string {
+				if d.IntN(2) == 0 {
+					return d.names()
+				}
+				return inner()
+			})
+		},
 		"unevaluatedProperties": inner, "unevaluatedItems": inner, "minProperties": number, "maxProperties": number,
 		"prefixItems": list, "items": inner, "contains": inner, "minContains": number, "maxContains": number, "minItems": number, "maxItems": number,
 		"uniqueItems": func() string { return "true" }, "minLength": number, "maxLength": number,

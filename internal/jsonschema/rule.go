@@ -22,6 +22,7 @@ type rule struct {
 	want               *values
 	enum               *values
 	ref, dynamic       *rule
+	recursive          *rule  // as an older draft has it
 	leads              bool   // it is nothing but ref
 	anchor             string // of dynamic
 	allOf, anyOf       []*rule
@@ -63,6 +64,7 @@ type dependent struct {
 	name     string
 	required []string
 	rule     *rule
+	older    bool // it was told by dependencies, as an older draft has it
 }
 
 // itemRules are what a schema asks of an array.
@@ -131,6 +133,10 @@ func (s *set) of(schema *lib.Schema) *rule {
 		r.place = keywordAt(tokens(path))
 		return r
 	}
+	if len(schema.Extensions) == 0 { // neither an object nor a boolean, where the draft looks for no schema
+		r.constant = always.constant
+		return r
+	}
 	text := schema.Extensions[0].(*source).object
 	s.anyType(r, schema, text)
 	s.inPlace(r, schema)
@@ -185,7 +191,7 @@ func (s *set) anyType(r *rule, schema *lib.Schema, text map[string]any) {
 		}
 	}
 	if n, ok := text["multipleOf"].(json.Number); ok {
-		r.multipleOf = newDivisor(number(string(n)))
+		r.multipleOf = newDivisor(number(string(n))) // nil for 0, which the draft does not allow
 	}
 }
 
@@ -210,7 +216,7 @@ func (s *set) values(all ...any) *values {
 
 // inPlace sets the schemas that are applied to the same value.
 func (s *set) inPlace(r *rule, schema *lib.Schema) {
-	r.ref = s.of(schema.Ref)
+	r.ref, r.recursive = s.of(schema.Ref), s.of(schema.RecursiveRef)
 	if schema.DynamicRef != nil {
 		r.dynamic, r.anchor, s.dynamic = s.of(schema.DynamicRef.Ref), schema.DynamicRef.Anchor, true
 	}
@@ -264,6 +270,16 @@ func (s *set) dependents(m *memberRules, schema *lib.Schema) {
 	}
 	for name, required := range schema.DependentRequired {
 		m.dependents = append(m.dependents, dependent{name: name, required: required})
+	}
+	for name, asked := range schema.Dependencies {
+		d := dependent{name: name, older: true}
+		switch asked := asked.(type) {
+		case []string:
+			d.required = asked
+		case *lib.Schema:
+			d.rule = s.of(asked)
+		}
+		m.dependents = append(m.dependents, d)
 	}
 	slices.SortFunc(m.dependents, func(a, b dependent) int { return strings.Compare(a.name, b.name) })
 	ask := func(names ...string) {

@@ -121,7 +121,7 @@ var (
 		"unevaluatedItems", "unevaluatedProperties", "contentSchema",
 	}
 	listKeywords = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
-	mapKeywords  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+	mapKeywords  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 
 var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
@@ -299,7 +299,7 @@ func (w *walker) keyword(m int, path []string, in scope) error {
 		}
 	case "$dynamicAnchor":
 		w.anchors = append(w.anchors, pointer(path[:len(path)-1]))
-	case "$ref", "$dynamicRef":
+	case "$ref", "$dynamicRef", "$recursiveRef":
 		if isText && !strings.HasPrefix(text, "#") {
 			return &Invalid{pointer(path), name, "only references inside of the schema (#…) are followed"}
 		}
@@ -327,11 +327,21 @@ func (w *walker) pattern(pattern, keyword string, path []string) error {
 	return nil
 }
 
-// metaRules are the rules that schemas themselves follow.
+// metaRules are the rules that schemas themselves follow: what the library holds them to. Annotations may be anything.
 var metaRules = sync.OnceValue(func() *set {
-	schema, err := newCompiler(&patterns{}).Compile(draft)
+	const metaschema = base + "/meta"
+	var parts []any
+	for _, vocabulary := range []string{"core", "applicator", "unevaluated", "validation"} {
+		parts = append(parts, map[string]any{"$ref": strings.TrimSuffix(draft, "schema") + "meta/" + vocabulary})
+	}
+	c := newCompiler(&patterns{})
+	err := c.AddResource(metaschema, map[string]any{"$dynamicAnchor": "meta", "allOf": parts})
 	if err != nil {
-		panic(err) // the library brings it
+		panic(err) // it is a constant
+	}
+	schema, err := c.Compile(metaschema)
+	if err != nil {
+		panic(err) // as above, and the library brings what it refers to
 	}
 	return newSet(schema, nil, func(place string) string {
 		resource, _, _ := strings.Cut(place, "#")

@@ -72,6 +72,9 @@ type divisor struct {
 }
 
 func newDivisor(d decimal) *divisor {
+	if d.digits == "" {
+		return nil
+	}
 	digits, _ := new(big.Int).SetString(d.digits, 10)
 	return &divisor{digits, d.exponent - len(d.digits)}
 }
