@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -113,5 +115,38 @@ func TestLacksAreSaidAtTheStart(t *testing.T) {
 	d := s.must(t, s.operator, `{ deployment { image { libraries memoryLimit } } }`, nil)
 	if l := at[[]any](t, d, "deployment", "image", "libraries"); len(l) != 1 || l[0] != "pypi six 1.16.0" || at[string](t, d, "deployment", "image", "memoryLimit") != "a look" {
 		t.Errorf("%v", d)
+	}
+}
+
+// What doctor would warn of is said at the start as well: too few open files, and a manifest that belongs to another image.
+func TestMachineIsSaidAtTheStart(t *testing.T) {
+	t.Parallel()
+	image := filepath.Join(t.TempDir(), "computer.erofs")
+	if err := os.WriteFile(strings.TrimSuffix(image, ".erofs")+".json", []byte(`{"digest": "sha256:other", "release": "Debian"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []struct {
+		computers, digest string
+		says, saysNot     []string
+	}{
+		{"4", "sha256:other", nil, []string{"NOTE: open files", "NOTE: image"}},
+		{"100000000", "sha256:this", []string{"NOTE: open files: at most ", "lower --computers to ", "NOTE: image: " + image + ", sha256:this; the manifest beside it belongs to another one, sha256:other. One of"}, nil},
+	} {
+		c, err := parseConfig("serve", []string{"--data", t.TempDir(), "--image", image, "--computers", k.computers}, environment(nil), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		(&server{config: c}).reportMachine(&runner.Report{Digest: k.digest}, &out)
+		for _, w := range k.says {
+			if strings.Count(out.String(), w) != 1 {
+				t.Errorf("%+v: it says %q", k, out.String())
+			}
+		}
+		for _, w := range k.saysNot {
+			if strings.Contains(out.String(), w) {
+				t.Errorf("%+v: it says %q", k, out.String())
+			}
+		}
 	}
 }

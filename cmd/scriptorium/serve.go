@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
+	"github.com/scriptorium-dev/scriptorium/internal/doctor"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
 	"github.com/scriptorium-dev/scriptorium/internal/organization"
 	"github.com/scriptorium-dev/scriptorium/internal/secret"
+	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
 // serve runs the server until the context ends.
@@ -75,6 +77,24 @@ func (s *server) reportComputers(ctx context.Context, out io.Writer) {
 		for _, l := range report.Lacks {
 			fmt.Fprintf(out, "NOTE: less than full isolation: %s: %s.\n", l.Part, l.Why)
 		}
+	}
+	if ctx.Err() == nil {
+		s.reportMachine(report, out)
+	}
+}
+
+// reportMachine says what is wrong around the computers, as far as it is seen without making one.
+func (s *server) reportMachine(report *runner.Report, out io.Writer) {
+	image, err := s.config.image()
+	if err != nil { // said already
+		return
+	}
+	digest := ""
+	if report != nil && !report.Fallback {
+		digest = report.Digest
+	}
+	for _, f := range doctor.AtStart(doctor.Config{Image: image, Computers: s.config.Computers}, digest) {
+		fmt.Fprintf(out, "NOTE: %s: %s. %s\n", f.Name, f.Found, f.Advice)
 	}
 }
 

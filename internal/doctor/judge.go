@@ -83,7 +83,7 @@ func Judge(in Input) (d Diagnosis) {
 		d.Computers = &Computers{r.Gvisor, r.Platform, r.Digest, r.Fallback, r.Runtimes, r.Libraries, r.MemoryLimit, r.Lacks}
 	}
 	for _, f := range [][]Finding{
-		{in.user()}, {in.cgroups()}, in.namespaces(), in.kernel(), {in.runsc()}, {in.image()}, in.computer(), {in.memory()}, {in.data()}, {in.isolation()},
+		{in.user()}, {in.cgroups()}, in.namespaces(), in.kernel(), {in.runsc()}, {in.image()}, in.computer(), {in.memory()}, {openFiles(in.Machine.OpenFiles, in.Config.Computers)}, {in.data()}, {in.isolation()},
 	} {
 		d.Findings = append(d.Findings, f...)
 	}
@@ -189,19 +189,8 @@ func (in Input) image() Finding {
 			"Build it with make image, or name one that is there: --image. Nothing else is ever used in its place."}
 	case in.Report == nil:
 		return good("image", c.Image)
-	case in.ManifestFault != nil:
-		return Finding{"image", Warning, fmt.Sprintf("%s, %s; its manifest: %v", c.Image, in.Report.Digest, in.ManifestFault), "Build the image again, or remove the manifest."}
-	case in.Manifest == nil:
-		return good("image", fmt.Sprintf("%s, %s, without a manifest", c.Image, in.Report.Digest))
-	case in.Manifest.Digest != in.Report.Digest:
-		return Finding{"image", Warning, fmt.Sprintf("%s, %s; the manifest beside it belongs to another one, %s", c.Image, in.Report.Digest, in.Manifest.Digest),
-			"One of the two was replaced alone: put back what belongs together, or build again with make image."}
 	}
-	found := fmt.Sprintf("%s, %s, of %s", c.Image, in.Report.Digest, in.Manifest.Release)
-	if n := len(in.Manifest.LeftOut); n > 0 {
-		found += fmt.Sprintf("; %d packages were left out: %s", n, strings.Join(in.Manifest.LeftOut, " "))
-	}
-	return good("image", found)
+	return manifest(c.Image, in.Report.Digest, in.Manifest, in.ManifestFault)
 }
 
 // computer is what was found by booting one.

@@ -15,7 +15,7 @@ func healthy() Input {
 	return Input{
 		Config: Config{Runsc: "/runsc", Image: "/computer.erofs", Isolation: runner.IsolationFull, Computers: 4, Data: "/data"},
 		Machine: Machine{Kernel: "6.1.0", CgroupVersion: 2, CgroupDelegated: true, MaxUserNamespaces: 100, Seccomp: true, SeccompKnown: true, PtraceScope: 1,
-			MemoryTotal: 8 << 30, MemoryAvailable: 4 << 30},
+			MemoryTotal: 8 << 30, MemoryAvailable: 4 << 30, OpenFiles: 1024},
 		Data: Folder{Path: "/data", Exists: true, Writable: true, Free: 10 << 30}, RunscThere: true,
 		Manifest: &Manifest{Digest: "sha256:1", Release: "Debian"},
 		Report: &runner.Report{Gvisor: "v1", Platform: "systrap", Digest: "sha256:1", Runtimes: []string{"python3 3.11.2", "node 18.0.0", "glibc 2.36"},
@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		wants  []want
 	}{
 		"healthy": {func(*Input) {}, Good, []want{
-			{"memory", Good, "14 computers fit"}, {"libraries", Good, "2 of Python's (pypi), 1 of node's"}, {"computer", Good, "/ /workspace"}, {"isolation", Good, "full"}}},
+			{"memory", Good, "14 computers fit"}, {"open files", Good, "with 4 computers the server may need 304, and one for each connection, its runner process 168"}, {"libraries", Good, "2 of Python's (pypi), 1 of node's"}, {"computer", Good, "/ /workspace"}, {"isolation", Good, "full"}}},
 		"the fallback": {func(in *Input) {
 			in.Config.Image, in.Config.Isolation, in.Manifest = "", runner.IsolationAny, nil
 			in.Report.Fallback, in.Report.Lacks = true, []runner.Lack{{Part: runner.PartImage, Why: "/usr"}}
@@ -90,6 +90,9 @@ func TestJudge(t *testing.T) {
 		"ptrace by root only": {func(in *Input) { in.Machine.PtraceScope = 3; refuse(in, "x") }, Failure, []want{{"ptrace", Failure, "ptrace_scope"}}},
 		"little memory":       {func(in *Input) { in.Machine.MemoryLimit = 1 << 30 }, Warning, []want{{"memory", Warning, "lower --computers to 1"}}},
 		"unknown memory":      {func(in *Input) { in.Machine.MemoryTotal = 0 }, Warning, []want{{"memory", Warning, "/proc"}}},
+		"few open files":      {func(in *Input) { in.Machine.OpenFiles, in.Config.Computers = 600, 60 }, Warning, []want{{"open files", Warning, "to 976 or more"}, {"open files", Warning, "--computers to 28"}}},
+		"too few open files":  {func(in *Input) { in.Machine.OpenFiles = 100 }, Warning, []want{{"open files", Warning, "--computers to 1."}}},
+		"unknown open files":  {func(in *Input) { in.Machine.OpenFiles = 0 }, Warning, []want{{"open files", Warning, "/proc"}}},
 		"a closed folder":     {func(in *Input) { in.Data.Writable = false }, Failure, []want{{"data folder", Failure, "--data"}}},
 		"a full disk":         {func(in *Input) { in.Data.Free = 5 << 20 }, Warning, []want{{"data folder", Warning, "5 MiB free"}}},
 	} {

@@ -28,6 +28,8 @@ type Machine struct {
 	PtraceScope int64
 	// MemoryTotal and MemoryAvailable are bytes; MemoryLimit is that of the cgroup in which computers are made, 0 for none.
 	MemoryTotal, MemoryAvailable, MemoryLimit int64
+	// OpenFiles is how many files a process of this user may have open at once, the hard limit: what the user may raise is raised. 0 is unknown.
+	OpenFiles int64
 }
 
 // ReadMachine reads them below root, which is the machine's / (os.DirFS("/")).
@@ -49,6 +51,7 @@ func ReadMachine(root fs.FS, uid int) Machine {
 	actions := " " + r.text("proc/sys/kernel/seccomp/actions_avail") + " "
 	m.SeccompKnown = actions != "  "
 	m.Seccomp = strings.Contains(actions, " trap ") && strings.Contains(actions, " allow ")
+	m.OpenFiles = r.openFiles()
 	m.readMemory(r)
 	m.readCgroups(r)
 	return m
@@ -135,4 +138,21 @@ func (r reader) number(name string, otherwise int64) int64 {
 		return otherwise
 	}
 	return n
+}
+
+// openFiles is the hard limit in a line of /proc/self/limits: "Max open files  <soft>  <hard>  files".
+func (r reader) openFiles() int64 {
+	for l := range strings.Lines(r.text("proc/self/limits")) {
+		rest, ok := strings.CutPrefix(l, "Max open files ")
+		if f := strings.Fields(rest); ok && len(f) > 1 {
+			if f[1] == "unlimited" {
+				return math.MaxInt64
+			}
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			if err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
 }

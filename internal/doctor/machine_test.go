@@ -46,7 +46,8 @@ func TestReadMachine(t *testing.T) {
 			"sys/fs/cgroup/cgroup.controllers":     "cpu memory pids\n",
 			"sys/fs/cgroup/cgroup.subtree_control": "memory pids\n",
 			"sys/fs/cgroup/memory.max":             "4096\n",
-		}, Machine{CgroupVersion: 2, CgroupDelegated: true, MaxUserNamespaces: -1, PtraceScope: -1, MemoryLimit: 4096}},
+			"proc/self/limits":                     "Limit      Soft Limit   Hard Limit   Units\nMax processes  1  2  processes\nMax open files    256    4096    files\n",
+		}, Machine{CgroupVersion: 2, CgroupDelegated: true, MaxUserNamespaces: -1, PtraceScope: -1, MemoryLimit: 4096, OpenFiles: 4096}},
 		"version 2, not handed down, without a limit": {map[string]string{
 			"sys/fs/cgroup/cgroup.controllers":     "cpu memory",
 			"sys/fs/cgroup/cgroup.subtree_control": "",
