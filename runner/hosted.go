@@ -42,6 +42,7 @@ type hosted struct {
 	cancels map[uint64]chan struct{} // by the call's number; made by whoever comes first
 	last    uint64                   // the newest call that has ended
 	closing bool
+	why     string // it is being ended though nobody closed it; for the log
 }
 
 // boot starts the sandbox and waits until its init is ready.
@@ -107,7 +108,7 @@ func (c *hosted) compile() {
 		}
 	case <-c.gone:
 	case <-t.C:
-		c.sandbox.kill()
+		c.end(whySilent)
 	}
 }
 
@@ -129,11 +130,35 @@ func (c *hosted) watch() {
 		h.log.Warn("a computer's last words", "computer", name, "sandbox", c.spec.ID, "text", text)
 	}
 	c.mu.Lock()
-	told := c.closing
+	told, why := c.closing, c.why
 	c.mu.Unlock()
-	if !told && name != "" {
-		h.answer(response{Gone: name})
+	if why == "" && c.sandbox.oom {
+		why = whyMemory
 	}
+	switch {
+	case told || h.quitting():
+	case name == "":
+		h.log.Error("a computer that waited has ended", "sandbox", c.spec.ID, "why", why)
+	default:
+		h.answer(response{Gone: name, Message: why})
+	}
+}
+
+// Why a computer is ended that nobody closed. One that ends for no such reason is a fault.
+const (
+	whyMemory  = "it outgrew its memory"
+	whySockets = "its last call left sockets that nothing inside can close"
+	whySilent  = "its init did not answer in time"
+)
+
+// end kills the sandbox for a reason, which the log is told.
+func (c *hosted) end(why string) {
+	c.mu.Lock()
+	if c.why == "" {
+		c.why = why
+	}
+	c.mu.Unlock()
+	c.sandbox.kill()
 }
 
 // awaitEnd waits for the sandbox's end. Where no cgroup counts its memory it is looked at meanwhile, also while nothing is asked of it.
@@ -159,7 +184,7 @@ func (c *hosted) awaitEnd() {
 // look kills a sandbox that has outgrown its memory, where no cgroup counts it.
 func (c *hosted) look() {
 	if c.outgrown() {
-		c.sandbox.kill()
+		c.end(whyMemory)
 	}
 }
 
@@ -364,7 +389,7 @@ func (e *execution) late() {
 	case e.pid != "" && !e.killed:
 		e.kill()
 	default: // the init does not answer, or files do not arrive
-		e.c.sandbox.kill()
+		e.c.end(whySilent)
 	}
 }
 
@@ -403,12 +428,15 @@ func (e *execution) result(s string) response {
 	} else {
 		r.ExitCode = int(v[1] >> 8 & 0xff)
 	}
-	oom := e.c.sandbox.group.kills() > e.c.ooms || e.c.outgrown()
-	if oom {
-		r.Reason = ReasonMemory // what was killed was not the sandbox itself, which nobody can trust now
+	why := ""
+	if v[7] > 0 { // what nobody can close would be the next call's
+		why = whySockets
 	}
-	if oom || v[7] > 0 { // or what nobody can close would be the next call's
-		e.c.host.work.Go(func() { e.c.sandbox.kill() })
+	if e.c.sandbox.group.kills() > e.c.ooms || e.c.outgrown() {
+		r.Reason, why = ReasonMemory, whyMemory // what was killed was not the sandbox itself, which nobody can trust now
+	}
+	if why != "" {
+		e.c.host.work.Go(func() { e.c.end(why) })
 	}
 	if e.reason != "" {
 		r.Reason = e.reason

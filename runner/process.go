@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -104,6 +106,7 @@ func (p *Process) Check(ctx context.Context) (*Report, error) {
 	}
 	switch {
 	case errors.Is(err, ErrLost), errors.Is(err, context.DeadlineExceeded):
+		l.closing.Store(true)
 		_ = l.cmd.Process.Kill()
 		return nil, fmt.Errorf("%w: %s does not answer as Scriptorium's runsc does", ErrNotConfigured, p.cfg.Runsc)
 	case err != nil:
@@ -244,9 +247,12 @@ func (p *Process) connect() (*link, error) {
 type link struct {
 	wire   *wire
 	cmd    *exec.Cmd
-	image  *image        // what its computers are made of; nil: the fallback
+	image  *image // what its computers are made of; nil: the fallback
+	log    *slog.Logger
 	gone   chan struct{} // closed when the socket has ended
 	exited chan struct{} // closed when the process has
+
+	closing atomic.Bool // its end is no news
 
 	mu        sync.Mutex
 	seq       uint64
@@ -279,7 +285,7 @@ func dial(cfg Config, image *image) (*link, error) {
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 	}
-	l := &link{wire: w, cmd: cmd, image: image, gone: make(chan struct{}), exited: make(chan struct{}),
+	l := &link{wire: w, cmd: cmd, image: image, log: cfg.Log, gone: make(chan struct{}), exited: make(chan struct{}),
 		pending: map[uint64]chan response{}, computers: map[string]*computer{}}
 	if err := spawn(cmd, func() { close(l.exited) }); err != nil {
 		return nil, errors.Join(err, w.conn.Close())
@@ -306,23 +312,38 @@ func (l *link) read() {
 		delete(l.pending, r.Seq)
 		l.mu.Unlock()
 		if r.Gone != "" && c != nil {
+			l.logGone(r)
 			c.end(ErrLost)
 		}
 		if wait != nil {
 			wait <- r // has room for one
 		}
 	}
-	close(l.gone)
-	l.wire.conn.Close()
 	l.mu.Lock()
 	all := make([]*computer, 0, len(l.computers))
-	for _, c := range l.computers {
-		all = append(all, c)
+	ids := make([]string, 0, len(l.computers))
+	for id, c := range l.computers {
+		all, ids = append(all, c), append(ids, id)
 	}
 	l.mu.Unlock()
+	if !l.closing.Load() {
+		slices.Sort(ids)
+		l.log.Error("the runner process has ended: its computers are lost", "pid", l.cmd.Process.Pid, "computers", ids)
+	}
+	close(l.gone)
+	l.wire.conn.Close()
 	for _, c := range all {
 		c.end(ErrLost)
 	}
+}
+
+// logGone tells the log of a computer that is gone: an error, unless what a program did is the reason.
+func (l *link) logGone(r response) {
+	if r.Message == "" {
+		l.log.Error("a computer is lost: its sandbox has ended by itself", "computer", r.Gone)
+		return
+	}
+	l.log.Warn("a computer was ended", "computer", r.Gone, "why", r.Message)
 }
 
 // add enters a computer; false where its id is taken.
@@ -389,6 +410,7 @@ func (l *link) ask(ctx context.Context, r request, files ...*os.File) (response,
 
 // close ends the process by the socket's end, and waits until it has tidied up; in the end it is killed.
 func (l *link) close(ctx context.Context) error {
+	l.closing.Store(true)
 	l.wire.conn.Close()
 	t := time.NewTimer(20 * time.Second)
 	defer t.Stop()

@@ -61,7 +61,7 @@ const (
 	faultInvalid       fault = "invalid"
 )
 
-// response is what the runner process answers; with Gone it tells that a computer went away by itself.
+// response is what the runner process answers; with Gone it tells that a computer went away though nobody closed it, and why, if that is known.
 type response struct {
 	Seq         uint64        `json:",omitempty"`
 	Gone        string        `json:",omitempty"`

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -75,13 +76,29 @@ func (s *Service) RunNext(_ context.Context, m *run.Machine) (bool, error) {
 		return true, s.finish(m, c, &outcome{status: Refused, code: ComputerUnavailable}, nil)
 	}
 	res, err := s.execute(ctx, m, c, w)
-	if err != nil && !errors.Is(err, runner.ErrLost) && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "a call did not come to its end", "call", c.ID, "error", err)
-	}
 	o := conclude(res, err, context.Cause(ctx), c.TimeoutSeconds)
+	if o.status != Lost && err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "a call did not come to its end", "call", c.ID, "run", m.RunID, "error", err)
+	}
 	o.made = s.collect(ctx, m, c, o)
-	return true, s.finish(m, c, o, w)
+	end := s.finish(m, c, o, w)
+	if o.status == Lost && end == nil {
+		s.logLost(ctx, c.ID, &m.RunID, cmp.Or(err, context.Cause(ctx)))
+	}
+	return true, end
 }
+
+// logLost tells the log of a call that is LOST, which is no fault of those who called.
+func (s *Service) logLost(ctx context.Context, callID string, runID *string, why error) {
+	of := ""
+	if runID != nil {
+		of = *runID
+	}
+	s.log.WarnContext(ctx, "a call is lost", "call", callID, "run", of, "error", why)
+}
+
+// errServerGone is why the calls of a server that was killed, or lost its lease, are LOST.
+var errServerGone = errors.New("the server that ran it went away")
 
 // execute runs a claimed call on its run's computer. What it prints is masked before anything else sees it (S1-secret).
 func (s *Service) execute(ctx context.Context, m *run.Machine, c *claimed, w *output.Writer) (runner.Result, error) {

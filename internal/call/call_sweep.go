@@ -2,6 +2,8 @@ package call
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/output"
@@ -34,9 +36,14 @@ func (s *Service) Lose(ctx context.Context, _, runID string, clear func(context.
 				lost[e.ID] = e.summary
 			}
 		}
+		waited, err := s.endWaiting(ctx, tx, among{column: "run_id", values: []string{runID}}, Lost, refuse(ComputerLost))
 		tell := context.WithoutCancel(ctx)
-		tx.AfterCommit(func() { s.tellEnded(tell, lost) })
-		_, err := s.endWaiting(ctx, tx, among{column: "run_id", values: []string{runID}}, Lost, refuse(ComputerLost))
+		tx.AfterCommit(func() {
+			for _, id := range slices.AppendSeq(waited, maps.Keys(lost)) {
+				s.logLost(tell, id, &runID, errServerGone)
+			}
+			s.tellEnded(tell, lost)
+		})
 		return err
 	})
 }
@@ -71,7 +78,10 @@ func (s *Service) Recover(ctx context.Context) error {
 			}
 			if ok {
 				tell := context.WithoutCancel(ctx)
-				tx.AfterCommit(func() { s.tellEnded(tell, map[string]output.Summary{callID: summary}) })
+				tx.AfterCommit(func() {
+					s.logLost(tell, callID, c.RunID, errServerGone)
+					s.tellEnded(tell, map[string]output.Summary{callID: summary})
+				})
 				return nil
 			}
 			if summary.Blob == "" {

@@ -155,8 +155,10 @@ func TestKilledServer(t *testing.T) {
 		w := newWorld(t, d, calltest.Options{Blobs: blobs})
 		r := w.Run(w.ctx, w.agent)
 		running, waiting := crashed(t, w, r, "server-a", "'2999-01-01 00:00:00+00:00'", spool, blobs)
-		next := calltest.New(t, d, calltest.Options{Blobs: blobs, Spool: spool, Recover: true, Run: run.Config{Server: "server-a"}})
+		log := &lines{}
+		next := calltest.New(t, d, calltest.Options{Blobs: blobs, Spool: spool, Recover: true, Run: run.Config{Server: "server-a"}, Log: log.log()})
 		c := next.Ended(w.ctx, running)
+		log.sayLost(t, running, waiting)
 		expect(t, c, call.Lost, call.ComputerLost, lost+"\nstdout:\nprinted before the crash\nstderr:\n\n")
 		expect(t, next.Ended(w.ctx, waiting), call.Lost, call.ComputerLost, lost)
 		got, err := follow(w.ctx, next, w.v.Organization.ID, c.ID, nil, nil)
@@ -180,8 +182,10 @@ func TestExpiredLease(t *testing.T) {
 	w := newWorld(t, d, calltest.Options{Blobs: blobs})
 	r := w.Run(w.ctx, w.agent)
 	running, waiting := crashed(t, w, r, "server-a", "'2999-01-01 00:00:00+00:00'", t.TempDir(), blobs)
-	other := calltest.New(t, d, calltest.Options{Blobs: blobs})
-	if c := other.Begin(w.ctx, r, "script_run", `{"name":"plain"}`); c.Status != call.Queued {
+	log := &lines{}
+	other := calltest.New(t, d, calltest.Options{Blobs: blobs, Log: log.log()})
+	third := other.Begin(w.ctx, r, "script_run", `{"name":"plain"}`)
+	if c := third; c.Status != call.Queued {
 		t.Errorf("a call for the owner: %s", c.Status)
 	}
 	found, err := other.Calls.ByIDs(w.ctx, w.v.Organization.ID, []string{running.ID})
@@ -191,6 +195,7 @@ func TestExpiredLease(t *testing.T) {
 	w.exec(t, "UPDATE runs SET owner_until = '2001-01-01 00:00:00+00:00' WHERE id = $1", r)
 	expect(t, other.Ended(w.ctx, running), call.Lost, call.ComputerLost, lost+"\nstdout:\n\nstderr:\n\n")
 	expect(t, other.Ended(w.ctx, waiting), call.Lost, call.ComputerLost, lost)
+	log.sayLost(t, running, waiting, third)
 	if c := other.Script(w.ctx, r, "plain"); c.Status != call.Failed {
 		t.Errorf("the next call: %s %s", c.Status, code(c))
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	Call     call.Config
 	// Recover: what an earlier process left is recovered at the start.
 	Recover bool
+	Log     *slog.Logger // nil: nothing is logged
 }
 
 // Server is a server without its edge.
@@ -93,8 +94,10 @@ func New(t testing.TB, d *database.DB, o Options) *Server {
 	if o.Run.Drain == 0 {
 		o.Run.Drain = time.Second
 	}
-	quiet := slog.New(slog.DiscardHandler)
-	o.Run.Log, o.Call.Log = quiet, quiet
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Run.Log, o.Call.Log = o.Log, o.Log
 	var err error
 	s.Output, err = output.Open(output.Options{Dir: o.Spool, Bus: s.Bus, Blobs: s.Blobs})
 	s.check(err)
