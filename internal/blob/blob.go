@@ -114,7 +114,12 @@ func (s *Store) PutAfter(ctx context.Context, r io.Reader, limit int64, known fu
 	if _, err := waiting.Seek(0, io.SeekStart); err != nil {
 		return Ref{}, fmt.Errorf("blob: %w", err)
 	}
-	return ref, s.write(ctx, key, waiting, size)
+	// Who put the same bytes meanwhile put these: they are not written again under a reader.
+	err = s.write(ctx, key, waiting, size, true)
+	if gcerrors.Code(err) == gcerrors.FailedPrecondition {
+		err = nil
+	}
+	return ref, err
 }
 
 // Open reads length bytes from an offset on; a length below 0 reads to the end. Close the reader.
@@ -143,7 +148,7 @@ func (s *Store) PutNamed(ctx context.Context, name string, r io.Reader, limit in
 		return 0, err
 	}
 	counted := &counter{r: r}
-	if err := s.write(ctx, key, counted, limit); err != nil {
+	if err := s.write(ctx, key, counted, limit, false); err != nil {
 		return 0, err
 	}
 	return counted.n, nil
@@ -167,10 +172,11 @@ func (s *Store) DeleteNamed(ctx context.Context, name string) error {
 	return s.remove(ctx, key)
 }
 
-func (s *Store) write(ctx context.Context, key string, r io.Reader, limit int64) error {
+// write writes a blob, in place of one that is there; with onlyNew that fails its precondition.
+func (s *Store) write(ctx context.Context, key string, r io.Reader, limit int64, onlyNew bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream"})
+	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream", IfNotExist: onlyNew})
 	if err != nil {
 		return wrap(err)
 	}

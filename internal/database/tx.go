@@ -41,7 +41,7 @@ func (t *Tx) Dialect() string { return t.sql.dialect }
 // InTx returns. It never runs if the transaction does not commit.
 func (t *Tx) AfterCommit(f func()) { t.after = append(t.after, f) }
 
-// txKey marks the context of a function that runs in a transaction of the DB.
+// txKey marks the context of a function that runs in a transaction of the DB: its *Tx.
 type txKey struct{ d *DB }
 
 // InTx runs f in a transaction: commits if f answers nil, rolls back if it answers an error, panics or ends its goroutine. Errors of
@@ -63,6 +63,15 @@ func (d *DB) InTx(ctx context.Context, f func(ctx context.Context, tx *Tx) error
 			return err
 		}
 	}
+}
+
+// Join runs f in the transaction whose context ctx is, and in one of its own where it is none's: for what is reached through a library that passes only the context on.
+// One that waited for a second connection while it holds locks could wait for those who wait for these.
+func (d *DB) Join(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
+	if tx, ok := ctx.Value(txKey{d}).(*Tx); ok {
+		return f(ctx, tx)
+	}
+	return d.InTx(ctx, f)
 }
 
 // InReadTx runs f in a transaction that cannot write and in which all reads see the state of one point in time, on a connection for
@@ -104,7 +113,7 @@ func (d *DB) once(
 	}()
 	q := &Querier{tx, d.dialect, d.config.OnStatement}
 	t := &Tx{sql: q, client: db.NewClient(db.Driver(entDriver{querier: q, readOnly: pool == d.read}))}
-	if err := f(context.WithValue(ctx, txKey{d}, true), t); err != nil {
+	if err := f(context.WithValue(ctx, txKey{d}, t), t); err != nil {
 		return nil, err
 	}
 	open = false

@@ -271,6 +271,31 @@ func TestInTx_nested(t *testing.T) {
 	}
 }
 
+// TestJoin: what joins a transaction is undone with it, and what has none to join has its own.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	databasetest.Each(t, func(t *testing.T, d *database.DB) {
+		write := func(id string) func(context.Context, *database.Tx) error {
+			return func(ctx context.Context, tx *database.Tx) error {
+				return tx.Ent().Organization.Create().SetID(id).SetName(id).SetCreatedAt(database.Now()).Exec(ctx)
+			}
+		}
+		undone := errors.New("undone")
+		err := d.InTx(t.Context(), func(ctx context.Context, _ *database.Tx) error {
+			return errors.Join(d.Join(ctx, write("joined")), undone)
+		})
+		if !errors.Is(err, undone) {
+			t.Error(err)
+		}
+		if err := d.Join(t.Context(), write("alone")); err != nil {
+			t.Error(err)
+		}
+		if ids := d.Read().Organization.Query().IDsX(t.Context()); len(ids) != 1 || ids[0] != "alone" {
+			t.Errorf("written: %v", ids)
+		}
+	})
+}
+
 func TestInTx_context(t *testing.T) {
 	t.Parallel()
 	databasetest.Each(t, func(t *testing.T, d *database.DB) {

@@ -56,13 +56,14 @@ func (s *Service) Collect(ctx context.Context, before time.Time) (n int, err err
 }
 
 // collect deletes one content, if that still holds once its row is locked. The blob goes while the lock is held: who keeps the same bytes meanwhile waits, and
-// puts them again. Where the transaction fails behind that, the row is left without its blob: nothing refers to it, and the next look takes it.
+// puts them again. Where the transaction fails behind that, the row is left without its blob (unless that is in the database, too): nothing refers to it, and the
+// next look takes it.
 func (s *Service) collect(ctx context.Context, sha256 string, before time.Time) (gone bool, err error) {
-	err = s.db.InTx(ctx, func(inTx context.Context, tx *database.Tx) error {
-		if gone, err = removeContent(inTx, tx, sha256, before); err != nil || !gone {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
+		if gone, err = removeContent(ctx, tx, sha256, before); err != nil || !gone {
 			return err
 		}
-		return s.blobs.Delete(ctx, sha256) // which may be in the database, too: a transaction of its own
+		return s.blobs.Delete(ctx, sha256) // which may be in the database, too: then in this transaction
 	})
 	return gone, err
 }

@@ -135,12 +135,12 @@ func (b bucket) Attributes(ctx context.Context, key string) (*driver.Attributes,
 	}, nil
 }
 
-// Delete implements driver.Bucket. The pieces go with the row.
+// Delete implements driver.Bucket. The pieces go with the row, in the transaction of the context where it has one.
 func (b bucket) Delete(ctx context.Context, key string, opts *driver.DeleteOptions) error {
 	if err := before(opts.BeforeDelete); err != nil {
 		return err
 	}
-	return b.db.InTx(ctx, func(ctx context.Context, tx *database.Tx) error {
+	return b.db.Join(ctx, func(ctx context.Context, tx *database.Tx) error {
 		result, err := tx.SQL().ExecContext(ctx, `DELETE FROM blobs WHERE name = $1`, []byte(key))
 		if err != nil {
 			return err
