@@ -14,6 +14,8 @@ func TimeBodies(next http.Handler, limit time.Duration) http.Handler {
 		if r.ContentLength != 0 {
 			control := http.NewResponseController(w)
 			_ = control.SetReadDeadline(time.Now().Add(limit))
+			// net/http looks at the body that it made, to part from a client that is still sending so that it gets its answer: that stays in its request.
+			r = r.WithContext(r.Context())
 			// Behind the body net/http goes on reading, to learn when the client leaves: that has no deadline.
 			r.Body = &timedBody{r.Body, func() { _ = control.SetReadDeadline(time.Time{}) }}
 		}

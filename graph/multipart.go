@@ -58,7 +58,11 @@ func (h *Handler) readMultipart(w http.ResponseWriter, r *http.Request, who call
 		return nil, http.StatusServiceUnavailable, refuse(fault.Unavailable, "too many requests with files at once: try again when one of them has been answered")
 	}
 	m := &multipartRequest{uploads: map[string]*upload.Upload{}, leave: leave}
-	err := m.read(multipart.NewReader(patient(w, r.Body), boundary), h.limits.Body)
+	body := patient(w, r.Body)
+	err := m.read(multipart.NewReader(body, boundary), h.limits.Body)
+	if err == nil {
+		err = epilogue(body)
+	}
 	if err == nil {
 		err = m.place()
 	}
@@ -75,6 +79,22 @@ func (h *Handler) readMultipart(w http.ResponseWriter, r *http.Request, who call
 		status = http.StatusRequestEntityTooLarge
 	}
 	return nil, status, err
+}
+
+// maxEpilogue is how many bytes may follow the last part: there is nothing to say there.
+const maxEpilogue = 64 << 10
+
+// epilogue reads what follows the last part, to the end of the body: net/http does not notice before that whether the client leaves, and a body in chunks ends behind
+// its parts.
+func epilogue(body io.Reader) *gqlerror.Error {
+	n, err := io.CopyN(io.Discard, body, maxEpilogue+1)
+	if n > maxEpilogue {
+		return exceeded("the length of what follows the last part in bytes", maxEpilogue)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return broken(err)
+	}
+	return nil
 }
 
 // patient reads a body for as long as it goes on coming.
