@@ -128,3 +128,22 @@ test('a kept home outlives the computer of a run that is idle, and goes with its
   await server.mutate('mutation($input: AgentDeleteInput!) { agentDelete(input: $input) { deletedId userErrors { code message path } } }', { agent: agent.id });
   assert.equal((await server.ask(homeOf, { id: agent.id })).agent, null);
 });
+
+const fills = `import os
+for i in range(2): open("large %d" % i, "wb").write(os.urandom(20 << 20))
+os.makedirs("deep" + "/down" * 30)
+for i in range(1000): open("deep" + "/down" * 30 + "/%d" % i, "w").write(str(i))
+`;
+const finds = `import os
+print(sum(len(folders) + len(files) for _, folders, files in os.walk(".")), [os.path.getsize("large %d" % i) >> 20 for i in range(2)], open("deep" + "/down" * 30 + "/999").read())
+`;
+
+test('homes that are kept at once wait for each other, and none is lost', { timeout: 240_000 }, async () => {
+  const agents = await Promise.all(Array.from({ length: 6 }, (_, i) => keeper(`at_once_${i}`, { fills, finds })));
+  const first = await Promise.all(agents.map((a) => run(a, 'fills')));
+  await Promise.all(first.map(({ run }) => server.finishRun(run)));
+  await until(120_000, 'all are kept', async () => (await Promise.all(agents.map(kept))).every((h) => h && h.leftOut === 0 && h.entries === 1033));
+  const second = await Promise.all(agents.map((a) => run(a, 'finds')));
+  for (const { printed } of second) assert.deepEqual(printed, ['1036 [20, 20] 999\n']); // and the scripts
+  await Promise.all(second.map(({ run }) => server.finishRun(run)));
+});

@@ -169,26 +169,54 @@ def _remove(name, parent):
 def _folder(path, make):
     """The folder at path, opened with no link followed; make puts folders where there are none. None: not there."""
     fd = _open("/")
-    names = [n for n in path.split(b"/") if n]
-    for i, name in enumerate(names):
-        for again in (False, True):
-            try:
-                down = _open(name, fd)
-                break
-            except FileNotFoundError:
-                if not make:
-                    os.close(fd)
-                    return None
-            except OSError:  # a link, a FIFO, a file
-                if again or not make or i == 0:
-                    os.close(fd)
-                    if not make:
-                        return None
-                    raise
-                _remove(name, fd)
-            os.mkdir(name, 0o755, dir_fd=fd)
-        os.close(fd)
+    for i, name in enumerate(n for n in path.split(b"/") if n):
+        try:
+            down = _down(name, fd, make and i > 0)
+        finally:
+            os.close(fd)
+        if down is None:
+            return None
         fd = down
+    return fd
+
+
+def _down(name, fd, make):
+    """The folder name in the one that is open, opened as _folder does."""
+    for again in (False, True):
+        try:
+            return _open(name, fd)
+        except FileNotFoundError:
+            if not make:
+                return None
+        except OSError:  # a link, a FIFO, a file
+            if not make:
+                return None
+            if again:
+                raise
+            _remove(name, fd)
+        os.mkdir(name, 0o755, dir_fd=fd)
+
+
+def _reach(held, path, make):
+    """The folder at path as _folder has it, by way of those that are held: paths and descriptors of folders, each in the one before. It is the last of
+    them then. A change in a folder lets go of all that are below it, so none that is held has been replaced."""
+    while held and held[-1][0] != path and not path.startswith(held[-1][0] + b"/"):
+        os.close(held.pop()[1])
+    if path.count(b"/") > 100:  # descriptors are few
+        _let_go(held)
+        fd = _folder(path, make)
+        if fd is not None:
+            held.append((path, fd))
+        return fd
+    if not held:
+        held.append((b"", _open("/")))
+    at, fd = held[-1]
+    for name in path[len(at) + 1:].split(b"/") if at != path else ():
+        fd = _down(name, fd, make and at != b"")
+        if fd is None:
+            return None
+        at += b"/" + name
+        held.append((at, fd))
     return fd
 
 
@@ -269,28 +297,27 @@ def _prune(path, suffix, keep, work):
 
 
 def _change(num, data, some, work, held):
-    """Makes one change. held is the folder of the one before, or nothing: its path, and a descriptor, or None for a call's own folder. There
-    all is root's, down to what is straight in it, so that paths are what they say: what each call needs costs few system calls."""
+    """Makes one change. held is for _reach."""
     op, path, mode, uid, gid = bytes(data()), bytes(data()), num(), num(), num()
     content, suffix, target, keep = data(), bytes(data()), bytes(data()), some()
     if op == b"prune":
         return _prune(path, suffix, set(keep), work)
     above, _, name = path.rpartition(b"/")
-    own = above.startswith(_CALLS + b"/") and above.count(b"/") == 3
-    if not held or held[0] != above:
-        _let_go(held)
-        if not own:
-            fd = _folder(above, op != b"remove")
-            if fd is None:
-                return
-            held[:] = above, fd
-        elif op != b"remove":
-            try:
-                os.mkdir(above, 0o755)
-            except FileExistsError:
-                pass
-            held[:] = above, None
-    fd, name = (None, path) if own else (held[1], name)
+    if above.startswith(_CALLS + b"/") and above.count(b"/") == 3:
+        # In a call's own folder all is root's, down to what is straight in it, so that paths are what they say. Each call needs some: this costs few
+        # system calls.
+        try:
+            return _make(op, path, None, content, mode, uid, gid, target)
+        except FileNotFoundError:
+            os.mkdir(above, 0o755)
+        return _make(op, path, None, content, mode, uid, gid, target)
+    fd = _reach(held, above, op != b"remove")
+    if fd is not None:
+        _make(op, name, fd, content, mode, uid, gid, target)
+
+
+def _make(op, name, fd, content, mode, uid, gid, target):
+    """Makes a change of what name is in the folder fd."""
     if op == b"write":
         _write(fd, name, content, mode, uid, gid)
     elif op == b"mkdir":
@@ -306,9 +333,8 @@ def _change(num, data, some, work, held):
 
 
 def _let_go(held):
-    if held and held[1] is not None:
-        os.close(held[1])
-    held.clear()
+    while held:
+        os.close(held.pop()[1])
 
 
 def _sha256(total):

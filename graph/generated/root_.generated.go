@@ -3943,7 +3943,7 @@ type AgentHome {
   bytes: BigInt!
   "How many files were left out: past the bounds, or of no kind that can be kept. The last one stands for all that lay beyond 5,000."
   leftOut: Int!
-  "When it was kept."
+  "When it was kept. Where a later home could not be kept, as when its computer was lost, this one stays."
   keptAt: Time!
 }
 

@@ -40,7 +40,10 @@ type homeCounts struct {
 // written anew for each run. Links are kept as links; nothing is followed.
 func packHome(ctx context.Context, c runner.Computer, home string, w io.Writer) (homeCounts, error) {
 	var n homeCounts
-	packed := gzip.NewWriter(w)
+	packed, err := gzip.NewWriterLevel(w, gzip.BestSpeed) // a computer waits for it
+	if err != nil {
+		return n, err
+	}
 	archive := tar.NewWriter(packed)
 	report, err := c.Read(ctx, runner.Read{
 		Path: home, Recursive: true, MaxEntries: MaxHomeEntries + managedEntries, MaxFiles: MaxHomeEntries + managedEntries, MaxFileBytes: MaxHomeFileBytes, MaxBytes: MaxHomeBytes,

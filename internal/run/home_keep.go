@@ -11,8 +11,30 @@ import (
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
 
-// keepTime bounds how long a home is packed or unpacked.
-const keepTime = 15 * time.Second
+const (
+	// keepTime bounds how long a home is packed or unpacked, from when it is its turn: as many are at once as there are processors, since that is work.
+	keepTime = 30 * time.Second
+	// turnTime bounds how long one waits for its turn.
+	turnTime = 2 * time.Minute
+)
+
+// turn waits for a home's turn. The context that it answers is for what is done then; done ends the turn.
+func (h *Host) turn(ctx context.Context) (_ context.Context, done func(), err error) {
+	late := time.NewTimer(turnTime)
+	defer late.Stop()
+	select {
+	case h.homes <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	case <-h.ctx.Done():
+		return nil, nil, h.ctx.Err()
+	case <-late.C:
+		return nil, nil, fmt.Errorf("%w: other homes were not done within %s", runner.ErrUnavailable, turnTime)
+	}
+	ctx, cancel := context.WithTimeout(ctx, keepTime)
+	stop := context.AfterFunc(h.ctx, cancel)
+	return ctx, func() { stop(); cancel(); <-h.homes }, nil
+}
 
 // KeptHome is what an agent's last computer left of its home (SDL: AgentHome).
 type KeptHome struct {
@@ -36,7 +58,7 @@ func (m *Machine) keepHome(ctx context.Context) {
 	if m.computer == nil || m.AgentID == nil || m.homeLost || closed(m.computer.Done()) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, keepTime)
+	ctx, cancel := context.WithTimeout(ctx, turnTime+keepTime+patience)
 	defer cancel()
 	if err := m.tryKeepHome(ctx); err != nil {
 		m.host.log.Error("an agent's home could not be kept", "run", m.RunID, "agent", *m.AgentID, "error", err)
@@ -48,10 +70,15 @@ func (m *Machine) tryKeepHome(ctx context.Context) error {
 	if err != nil || !keeps {
 		return err
 	}
+	ctx, done, err := m.host.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	name, store := m.blobOf(), m.host.config.Blobs
 	counts, err := m.storeHome(ctx, store, name)
 	if err != nil {
-		return errors.Join(err, store.DeleteNamed(ctx, name))
+		return errors.Join(err, store.DeleteNamed(context.WithoutCancel(ctx), name))
 	}
 	before, written, err := writeHome(ctx, m.host.db, KeptHome{
 		OrganizationID: m.OrganizationID, AgentID: *m.AgentID, RunID: m.RunID, Entries: counts.files, Bytes: counts.bytes, LeftOut: counts.leftOut,
@@ -92,9 +119,12 @@ func (m *Machine) restoreHome(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, keepTime)
-	defer cancel()
-	err := m.unpackFrom(ctx, name)
+	ctx, done, err := m.host.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = m.unpackFrom(ctx, name)
 	if errors.Is(err, blob.ErrNotFound) { // another run has just left a newer one, perhaps
 		if name, err = readHomeBlob(ctx, m.host.db, m.OrganizationID, *m.AgentID); err != nil {
 			return err
