@@ -77,8 +77,9 @@ func ownCgroup() (string, error) {
 }
 
 type cgroup struct {
-	dir string
-	v2  bool
+	dir  string
+	v2   bool
+	peak peak
 }
 
 // make makes a computer's group.

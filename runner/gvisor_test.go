@@ -160,6 +160,41 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// A program cannot keep from the evidence how much memory its children had, and of one that was killed for its memory it is told, too.
+func TestUsageThatIsHidden(t *testing.T) {
+	t.Parallel()
+	c := newComputer(t, runner.Spec{})
+	const child = `import os, signal, time
+r, w = os.pipe()
+%s
+if os.fork() == 0:
+    x = bytearray(b"x" * (200 << 20))
+    time.sleep(.5)
+    os._exit(0)
+os.close(w)
+os.read(r, 1)
+time.sleep(.1)
+`
+	for name, hides := range map[string]string{"hidden": "signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "not hidden": ""} {
+		if res, _ := runnertest.Run(t, c, runnertest.Python(fmt.Sprintf(child, hides))); res.ExitCode != 0 || res.PeakMemoryBytes < 200<<20 || res.PeakMemoryBytes > 450<<20 {
+			t.Errorf("%s: %+v", name, res)
+		}
+	}
+	// What calls before had is not this one's.
+	for range 2 {
+		if res, _ := runnertest.Run(t, c, runnertest.Python("open('/workspace/x', 'wb').write(b'x' * (40 << 20))")); res.PeakMemoryBytes < 40<<20 || res.PeakMemoryBytes > 150<<20 {
+			t.Errorf("a file: %+v", res)
+		}
+	}
+	if res, _ := runnertest.Run(t, c, runnertest.Python("")); res.PeakMemoryBytes == 0 || res.PeakMemoryBytes > 64<<20 {
+		t.Errorf("a small one: %+v", res)
+	}
+	res, _ := runnertest.Run(t, c, runnertest.Python("import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))\nx = [b'x' * (10 << 20) for i in range(100)]\n"))
+	if res.Reason != runner.ReasonMemory || res.PeakMemoryBytes < 300<<20 || res.PeakMemoryBytes > 1<<30 {
+		t.Errorf("one that was killed: %+v", res)
+	}
+}
+
 // An idle computer costs nothing.
 func TestIdle(t *testing.T) {
 	p, state := newProcess(t) // not parallel: it measures

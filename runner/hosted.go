@@ -270,6 +270,11 @@ func (c *hosted) do(r request, files []*os.File) response {
 		c.mu.Unlock()
 	}()
 	c.ooms = c.sandbox.group.kills()
+	if r.Op == opCall {
+		g := c.sandbox.growth()
+		g.begin()
+		defer g.end()
+	}
 	kind := map[op]string{opFiles: "F", opPackage: "V", opRead: "R", opCall: "C"}[r.Op]
 	if err := c.work.send([]byte(kind+itoa(r.Length)), files...); err != nil {
 		return failed(faultLost, nil)
@@ -399,7 +404,7 @@ func (e *execution) lost() response {
 	if !e.began.IsZero() {
 		wall = time.Since(e.began)
 	}
-	r := &Result{ExitCode: 137, Signal: "SIGKILL", Reason: e.reason, Wall: wall}
+	r := &Result{ExitCode: 137, Signal: "SIGKILL", Reason: e.reason, Wall: wall, PeakMemoryBytes: e.c.sandbox.growth().grown()}
 	switch {
 	case e.r.Op == opCall && (e.c.sandbox.oom || e.c.outgrown()) && e.reason == "":
 		r.Reason = ReasonMemory
@@ -435,6 +440,7 @@ func (e *execution) result(s string) response {
 	if e.c.sandbox.group.kills() > e.c.ooms || e.c.outgrown() {
 		r.Reason, why = ReasonMemory, whyMemory // what was killed was not the sandbox itself, which nobody can trust now
 	}
+	r.PeakMemoryBytes = max(r.PeakMemoryBytes, e.c.sandbox.growth().grown())
 	if why != "" {
 		e.c.host.work.Go(func() { e.c.end(why) })
 	}

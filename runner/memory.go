@@ -24,6 +24,9 @@ type watched struct {
 	mu     sync.Mutex
 	memfd  string // the descriptor of the sandbox's memory, once found
 	passed bool   // more was seen than there may be
+	now    int64  // seen last
+	base   int64  // seen when growth began to be measured
+	most   int64  // seen since
 }
 
 // look says whether there is more than there may be, or was before.
@@ -41,8 +44,27 @@ func (w *watched) look() bool {
 		now += ownMemory(pid)
 	}
 	w.passed = w.passed || now > w.limit
+	w.now, w.most = now, max(w.most, now)
 	return w.passed
 }
+
+// begin implements growth.
+func (w *watched) begin() {
+	w.look()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.base, w.most = w.now, w.now
+}
+
+// grown implements growth, as far as it was looked at.
+func (w *watched) grown() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most - w.base
+}
+
+// end implements growth.
+func (w *watched) end() {}
 
 // shared is what the memfd holds; 0 is unknown. w.mu is held.
 func (w *watched) shared(pids []int) int64 {

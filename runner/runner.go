@@ -309,9 +309,12 @@ type Result struct {
 	// Signal is the name ("SIGKILL") where it died of one, else empty: sys.exit(137) has none.
 	Signal string
 	Reason Reason
-	// Wall is from the program's start to its end; CPU is that of all its processes.
+	// Wall is from the program's start to its end. CPU is that of its program, of the processes whose end their parents waited for, and of those that
+	// it left behind; that of a process whose parent did not want to hear of its end (it ignored SIGCHLD) is not in it.
 	Wall, CPU time.Duration
-	// PeakMemoryBytes is the largest resident size of any one of its processes.
+	// PeakMemoryBytes is the largest resident size of any one of the processes that CPU counts, or, where that is more, by how much the whole computer's
+	// memory grew at the most while the call ran, as the host counts it: all its processes together, its files, what gVisor keeps for them. Without a cgroup
+	// the host counts ten times a second. Of a call that ended because the computer was killed it is the latter.
 	PeakMemoryBytes int64
 	// LeftOver counts the processes that it left behind and that were killed.
 	LeftOver int

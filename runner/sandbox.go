@@ -147,6 +147,8 @@ func (sb *sandbox) live(b Boot, streams *initStreams) {
 	said.Wait() // its other end went with the sandbox
 	streams.closeAll()
 	sb.oom, sb.err = sb.group.kills() > 0, err
+	sb.group.grown() // while the group is there
+	sb.group.end()
 	sb.tidy()
 	close(sb.exited)
 }
@@ -196,6 +198,14 @@ func (sb *sandbox) tidy() {
 		_ = os.Remove(f)
 	}
 	_ = os.RemoveAll(sb.bundle)
+}
+
+// growth is what measures its memory.
+func (sb *sandbox) growth() growth {
+	if sb.watched != nil {
+		return sb.watched
+	}
+	return sb.group
 }
 
 // hosts are the sandbox's processes on the host, its own first.

@@ -4351,9 +4351,9 @@ type Call implements Node {
   finishedAt: Time
   "From start to end, in milliseconds; null until the end, where nothing ran, and where the call was lost."
   durationMs: Int
-  "Processor time of it and of all that it started, in milliseconds, counted in steps of 10 ms, so that a short call may read some 30 ms too much; null where it was not measured."
+  "Processor time, as evidence has it; null where it was not measured."
   cpuMs: Int
-  "The most memory that it used at once, in bytes; null where it was not measured."
+  "The most memory, as evidence has it; null where it was not measured."
   peakMemoryBytes: BigInt
   "What its run is known to have been: what it used, what ended it, and how it was kept apart. Null until it has ended, where it was REFUSED, and where no program was to run."
   evidence: CallEvidence
@@ -4365,9 +4365,16 @@ What is known of how a call ran. It is written together with the call's end and 
 type CallEvidence {
   "Wall time from its program's start to its end, in milliseconds; null where nothing ran, and where the call was lost."
   wallMs: Int
-  "Processor time of its program and of all that it started, in milliseconds, counted in steps of 10 ms, so that a short call may read some 30 ms too much; null where it was not measured."
+  """
+  Processor time in milliseconds, counted in steps of 10 ms, so that a short call may read some 30 ms too much; null where it was not measured. It is that of its program, of the processes
+  whose end their parents waited for, and of those that it left behind. That of a process whose parent ignored its end (SIGCHLD) is not in it: a program that means to can hide it.
+  """
   cpuMs: Int
-  "The largest resident size of any one of its processes, in bytes; null where it was not measured."
+  """
+  Memory in bytes; null where it was not measured. It is the largest resident size of any one of the processes that cpuMs counts, or, where that is more, by how much the whole computer's memory grew at the most
+  while it ran: all processes together, files, and what gVisor keeps for them. The latter is counted by the machine's kernel, where a cgroup holds the computer's memory (isolation.memoryLimit says so), and
+  else looked at ten times a second. It alone is there where the computer outgrew its memory and was killed.
+  """
   peakMemoryBytes: BigInt
   "What ended it."
   reason: CallEndReason!
