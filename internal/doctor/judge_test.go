@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		wants  []want
 	}{
 		"healthy": {func(*Input) {}, Good, []want{
-			{"memory", Good, "14 computers fit"}, {"open files", Good, "with 4 computers the server may need 304, and one for each connection, its runner process 168"}, {"libraries", Good, "2 of Python's (pypi), 1 of node's"}, {"computer", Good, "/ /workspace"}, {"isolation", Good, "full"}}},
+			{"memory", Good, "14 computers fit"}, {"open files", Good, "with 4 computers the server may need 176, and one for each connection, its runner process 168"}, {"libraries", Good, "2 of Python's (pypi), 1 of node's"}, {"computer", Good, "/ /workspace"}, {"isolation", Good, "full"}}},
 		"the fallback": {func(in *Input) {
 			in.Config.Image, in.Config.Isolation, in.Manifest = "", runner.IsolationAny, nil
 			in.Report.Fallback, in.Report.Lacks = true, []runner.Lack{{Part: runner.PartImage, Why: "/usr"}}
@@ -90,7 +90,7 @@ func TestJudge(t *testing.T) {
 		"ptrace by root only": {func(in *Input) { in.Machine.PtraceScope = 3; refuse(in, "x") }, Failure, []want{{"ptrace", Failure, "ptrace_scope"}}},
 		"little memory":       {func(in *Input) { in.Machine.MemoryLimit = 1 << 30 }, Warning, []want{{"memory", Warning, "lower --computers to 1"}}},
 		"unknown memory":      {func(in *Input) { in.Machine.MemoryTotal = 0 }, Warning, []want{{"memory", Warning, "/proc"}}},
-		"few open files":      {func(in *Input) { in.Machine.OpenFiles, in.Config.Computers = 600, 60 }, Warning, []want{{"open files", Warning, "to 976 or more"}, {"open files", Warning, "--computers to 28"}}},
+		"few open files":      {func(in *Input) { in.Machine.OpenFiles, in.Config.Computers = 600, 60 }, Warning, []want{{"open files", Warning, "to 848 or more"}, {"open files", Warning, "--computers to 39"}}},
 		"too few open files":  {func(in *Input) { in.Machine.OpenFiles = 100 }, Warning, []want{{"open files", Warning, "--computers to 1."}}},
 		"unknown open files":  {func(in *Input) { in.Machine.OpenFiles = 0 }, Warning, []want{{"open files", Warning, "/proc"}}},
 		"a closed folder":     {func(in *Input) { in.Data.Writable = false }, Failure, []want{{"data folder", Failure, "--data"}}},

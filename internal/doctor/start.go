@@ -9,7 +9,7 @@ import (
 // How many open files a server and its runner process need: beside those for every computer (a sandbox's sockets, pipes and processes there; a call's pipes,
 // its spool and who waits for it here) some of their own, and room for computers that are being made or have just gone.
 const (
-	serverFiles = 256
+	serverFiles = 128
 	serverEach  = 12
 	runnerFiles = 128
 	runnerEach  = 10
