@@ -568,7 +568,7 @@ def _failure(i, e):
 
 def _rehearse():
     """Does what a request will have done, to no effect: pages written now need not be copied then, which costs much here.
-    Not before a computer's first call, which is waited for."""
+    Not before the first call of a computer that was made for it, which is waited for."""
     try:
         fd = os.open(_CALLS, _O_DIR)  # where no program puts anything
         _write(fd, b".scriptorium-try", b"x", 0o444, 0, 0)
@@ -638,10 +638,15 @@ def _next():
         _theirs.close()
     os.setsid()
     os.closerange(0, 3)  # a call's streams come in their place
+    work = _work
     if not _first:
         _rehearse()
-    work = _work
     work.send(b"n%d" % os.getpid())
+    if _first:  # a call that the computer was made for is there by now; else it is one of those that wait for a run
+        soon = select.poll()
+        soon.register(work, select.POLLIN)
+        if not soon.poll(100):
+            _rehearse()
     while True:
         m, anc, _, _ = work.recvmsg(64, 64)
         if not m:
