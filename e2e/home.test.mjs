@@ -130,7 +130,7 @@ test('a kept home outlives the computer of a run that is idle, and goes with its
 });
 
 const fills = `import os
-for i in range(2): open("large %d" % i, "wb").write(os.urandom(20 << 20))
+for i in range(2): open("large %d" % i, "wb").write(os.urandom(30 << 20))
 os.makedirs("deep" + "/down" * 30)
 for i in range(1000): open("deep" + "/down" * 30 + "/%d" % i, "w").write(str(i))
 `;
@@ -144,6 +144,6 @@ test('homes that are kept at once wait for each other, and none is lost', { time
   await Promise.all(first.map(({ run }) => server.finishRun(run)));
   await until(120_000, 'all are kept', async () => (await Promise.all(agents.map(kept))).every((h) => h && h.leftOut === 0 && h.entries === 1033));
   const second = await Promise.all(agents.map((a) => run(a, 'finds')));
-  for (const { printed } of second) assert.deepEqual(printed, ['1036 [20, 20] 999\n']); // and the scripts
+  for (const { printed } of second) assert.deepEqual(printed, ['1036 [30, 30] 999\n']); // and the scripts
   await Promise.all(second.map(({ run }) => server.finishRun(run)));
 });

@@ -3935,7 +3935,10 @@ server stops. Of a computer that was lost, or killed for its memory (OUT_OF_MEMO
 links, 32 MiB a file, 64 MiB together; what passes them is left out.
 """
 type AgentHome {
-  "The run whose computer it was."
+  """
+  The run whose computer it was. A home is kept before its computer goes: as a rule before runFinish answers, else within some minutes, where many are kept at once. Where this is still
+  another run then, the home of the one that was finished could not be kept.
+  """
   run: Run @goField(forceResolver: true)
   "How many files, folders and links there are."
   entries: Int!

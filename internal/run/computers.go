@@ -42,6 +42,7 @@ type Machine struct {
 	worked   bool            // a call was begun in this turn
 	evicted  bool            // others need the place
 	leaving  bool            // nothing more is begun
+	lost     bool            // the run is another server's, or to be swept
 	released bool            // the run was given back
 	idle     bool            // nothing is to do
 	idleFrom time.Time       // since when

@@ -1,12 +1,9 @@
 package run
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/scriptorium-dev/scriptorium/runner"
 )
@@ -71,58 +68,5 @@ func TestBatches(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%d changes: %v, want %v", len(c.sizes), got, c.want)
 		}
-	}
-}
-
-// TestHomeTurns: as many homes are packed and unpacked at once as there are turns; the others wait, and the time that one has begins with its turn.
-func TestHomeTurns(t *testing.T) {
-	t.Parallel()
-	h := &Host{homes: make(chan struct{}, 1)}
-	h.ctx, h.cancel = context.WithCancel(t.Context())
-	first, done, err := h.turn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	type turn struct {
-		ctx  context.Context
-		done func()
-		err  error
-	}
-	waiting := make(chan turn)
-	go func() {
-		ctx, done, err := h.turn(t.Context())
-		waiting <- turn{ctx, done, err}
-	}()
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	if _, _, err := h.turn(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("who went away: %v", err)
-	}
-	select {
-	case <-waiting:
-		t.Error("two at once")
-	default:
-	}
-	if first.Err() != nil {
-		t.Errorf("its turn is over: %v", first.Err())
-	}
-	before := time.Now()
-	done()
-	next := <-waiting
-	if next.err != nil {
-		t.Fatal(next.err)
-	}
-	if until, ok := next.ctx.Deadline(); !ok || until.Before(before.Add(keepTime)) {
-		t.Errorf("its time has begun before its turn: it ends at %s, the turn began at %s", until, before)
-	}
-	h.cancel() // the server has waited long enough
-	<-next.ctx.Done()
-	next.done()
-	if len(h.homes) != 0 {
-		t.Error("a turn has not ended")
-	}
-	h.homes <- struct{}{}
-	if _, _, err := h.turn(t.Context()); !errors.Is(err, context.Canceled) {
-		t.Errorf("at a server that has stopped: %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,7 +93,7 @@ type Host struct {
 	report   *runner.Report
 	checkErr error
 
-	homes chan struct{} // has one for each home that is being packed or unpacked
+	packing, unpacking homeTurns // of kept homes
 
 	mu       sync.Mutex
 	machines map[string]*Machine    // by run: waiting for a place, being taken, owned, being left
@@ -113,7 +112,7 @@ func NewHost(db *database.DB, bus event.Bus, r runner.Runner, config Config) *Ho
 	return &Host{
 		db: db, bus: bus, runner: r, config: config, log: config.Log, now: database.Now, ctx: ctx, cancel: cancel,
 		draining: make(chan struct{}), looks: make(chan struct{}, 1), checked: make(chan struct{}), machines: map[string]*Machine{},
-		reserved: map[string]reservation{}, homes: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		reserved: map[string]reservation{}, packing: newHomeTurns(), unpacking: newHomeTurns(),
 	}
 }
 

@@ -163,8 +163,8 @@ func (h *Host) lookAtOwn(ctx context.Context) error {
 	defer h.mu.Unlock()
 	for runID, token := range leases {
 		m, row := h.machines[runID], rows[runID]
-		if m == nil || m.lease.Token != token {
-			continue // it came or went meanwhile
+		if m == nil || m.lease.Token != token || m.leaving {
+			continue // it came or went meanwhile, or goes
 		}
 		switch {
 		case row.token != token:
@@ -183,13 +183,13 @@ func (h *Host) lookAtOwn(ctx context.Context) error {
 	return nil
 }
 
-// leases are the tokens of the runs that are owned now.
+// leases are the tokens of the runs that are owned now, those that are being left among them: until a run is given back, its home is still to be kept.
 func (h *Host) leases() map[string]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	tokens := make(map[string]int64, len(h.machines))
 	for runID, m := range h.machines {
-		if m.lease.Token != 0 && !m.leaving {
+		if m.lease.Token != 0 && !m.lost && !m.released {
 			tokens[runID] = m.lease.Token
 		}
 	}
@@ -237,9 +237,10 @@ func (h *Host) renew() error {
 	for runID, token := range leases {
 		m := h.machines[runID]
 		switch {
-		case m == nil || m.lease.Token != token || m.leaving:
+		case m == nil || m.lease.Token != token || m.released:
 		case err == nil && tokens[runID] == token:
 			m.until = until
+		case m.leaving:
 		case err == nil || h.now().After(m.until):
 			m.end(StopLost)
 		}

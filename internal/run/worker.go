@@ -372,9 +372,9 @@ func (m *Machine) lostComputer() <-chan struct{} {
 // leave keeps the home where that is wanted, removes the computer and gives the run back, where it is still this server's.
 func (m *Machine) leave() {
 	m.host.mu.Lock()
-	m.leaving = true
+	lost := errors.Is(context.Cause(m.ctx), StopLost) && !m.host.stopping
+	m.leaving, m.lost = true, lost
 	m.host.mu.Unlock()
-	lost := errors.Is(context.Cause(m.ctx), StopLost) && !m.host.Stopping()
 	if !lost {
 		m.keepHome(context.WithoutCancel(m.ctx))
 	}
