@@ -397,6 +397,9 @@ func TestTurnOfARun(t *testing.T) {
 			t.Errorf("%d computers were made", n)
 		}
 
+		if err := q.Host.Stop(u.ctx); err != nil { // or it takes what waits for the next one
+			t.Fatal(err)
+		}
 		patient := newQueue(t, d, run.Config{MaxComputers: 1})
 		u = patient.user(t, d)
 		r = u.Run(u.ctx, u.agent)
