@@ -63,7 +63,7 @@ func (c Confinement) lacks() []Lack {
 		words = append(words, "it has capabilities")
 	}
 	if c.UID == "0" || c.UID == "" {
-		words = append(words, "it is root's")
+		words = append(words, "it is root in its user namespace")
 	}
 	if len(words) == 0 {
 		return nil

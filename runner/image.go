@@ -37,6 +37,15 @@ func openImage(name string) (*image, error) {
 	return nil, err
 }
 
+// CheckImage says why a file cannot be an image of computers, as far as can be seen without booting one.
+func CheckImage(name string) error {
+	i, err := openImage(name)
+	if err != nil {
+		return err
+	}
+	return i.file.Close()
+}
+
 // isEROFS looks for the file system's mark; a file that cannot be read has none.
 func isEROFS(f *os.File) bool {
 	var mark [4]byte

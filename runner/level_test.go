@@ -19,7 +19,7 @@ func TestIsolationLevels(t *testing.T) {
 		{IsolationAny, all, nil},
 		{IsolationImage, all, []string{"image (computers are made of this machine's own /usr, read-only)"}},
 		{IsolationImage, all[1:], nil},
-		{IsolationFull, all, []string{"image", "root (the server is not root)", "memory cgroup (the server is not root)", "no seccomp filter, it may gain privileges, it has capabilities, it is root's"}},
+		{IsolationFull, all, []string{"image", "root (the server is not root)", "memory cgroup (the server is not root)", "no seccomp filter, it may gain privileges, it has capabilities, it is root in its user namespace"}},
 		{IsolationFull, all[2:3], []string{"memory cgroup"}},
 		{IsolationFull, nil, nil},
 		{"much", nil, []string{`"much"`}},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -161,8 +162,10 @@ func fromEnvironment(f *flag.FlagSet, getenv func(string) (string, bool)) []erro
 func (c *config) check() []error {
 	var faults []error
 	fail := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil {
 		fail("--listen: %q is not host:port", c.Listen)
+	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		fail("--listen: %q has no port from 0 to 65535", c.Listen)
 	}
 	if c.Data == "" {
 		fail("--data: a folder is needed")

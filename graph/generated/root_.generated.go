@@ -5132,7 +5132,8 @@ enum Ecosystem {
 }
 
 """
-Who approved a library.
+Who approved a library. No list can be made in this version of Scriptorium: a version that names libraries is refused (PACKAGE_NOT_APPROVED). Those of the computers' image can be
+imported without being named.
 """
 enum ApprovalOrigin {
   "It is in the computers' image."
@@ -5414,7 +5415,7 @@ A whole number of 64 bits, answered as a JSON string of decimal digits, since Ja
 scalar BigInt
 
 """
-An object with a global id. Ids are opaque; their prefix says the kind: org_ key_ agt_ scr_ ver_ run_ snp_ call_ chg_ apv_.
+An object with a global id. Ids are opaque; their prefix says the kind: org_ key_ agt_ scr_ ver_ run_ snp_ call_ chg_ apv_ file_ art_.
 """
 interface Node {
   "The id, unique over all kinds."
@@ -6026,7 +6027,7 @@ input ScriptCreateInput {
   parameters: JSON
   "1 to 200 files, together at most 20 MiB (else TOO_LARGE), in any order. Rules: S2-files, S2-size."
   files: [ScriptFileInput!]!
-  "Approved libraries that it needs beside those of the computers' image (` + "`" + `deployment { image { libraries } }` + "`" + `), which need not be named: at most 32, none twice. One that no list approves: PACKAGE_NOT_APPROVED at ` + "`" + `input.packages.N` + "`" + `. Rules: S2-exact, S2-pkglim."
+  "Approved libraries that it needs beside those of the computers' image (` + "`" + `deployment { image { libraries } }` + "`" + `), which need not be named, and are on no list: there is none in this version. At most 32, none twice. One that no list approves: PACKAGE_NOT_APPROVED at ` + "`" + `input.packages.N` + "`" + `. Rules: S2-exact, S2-pkglim."
   packages: [ScriptPackageInput!]
   "How long a call may run, in seconds: 1 to 31,536,000; left out: 120. The key's and the deployment's limits count too: the shortest holds. Rule: S2-mintime."
   timeoutSeconds: Int

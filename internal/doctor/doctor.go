@@ -40,7 +40,7 @@ func Examine(ctx context.Context, c Config) (Diagnosis, error) {
 		NoCgroup: runner.TryMemoryCgroup(),
 	}
 	if c.Image != "" {
-		in.ImageFault = readable(c.Image)
+		in.ImageFault = runner.CheckImage(c.Image)
 		in.Manifest, in.ManifestFault = ReadManifest(c.Image)
 	}
 	in.RunscThere = isProgram(c.Runsc)
@@ -83,22 +83,6 @@ func boot(ctx context.Context, c Config) (report *runner.Report, refusal error, 
 func isProgram(name string) bool {
 	st, err := os.Stat(name)
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
-}
-
-// readable says why a file cannot be an image.
-func readable(name string) error {
-	st, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return err
-	case !st.Mode().IsRegular():
-		return errors.New("it is no file")
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // tail keeps the last lines of a log.

@@ -83,7 +83,7 @@ func TestJudge(t *testing.T) {
 		"a sandbox with privileges": {func(in *Input) {
 			in.Config.Isolation = runner.IsolationAny
 			in.Report.Confinement = runner.Confinement{Seccomp: true, Capabilities: "8001f", UID: "0"}
-			in.Report.Lacks = []runner.Lack{{Part: runner.PartProcess, Why: "it is root's"}}
+			in.Report.Lacks = []runner.Lack{{Part: runner.PartProcess, Why: "it is root in its user namespace"}}
 		}, Warning, []want{{"sandbox process", Warning, "user 0, capabilities 8001f, a seccomp filter, may gain privileges"}}},
 		"no seccomp":          {func(in *Input) { in.Machine.Seccomp = false; refuse(in, "x") }, Failure, []want{{"seccomp", Failure, "CONFIG_SECCOMP_FILTER"}}},
 		"seccomp not said":    {func(in *Input) { in.Machine.Seccomp, in.Machine.SeccompKnown = false, false }, Good, []want{{"seccomp", Good, "in force"}}},
@@ -91,7 +91,7 @@ func TestJudge(t *testing.T) {
 		"little memory":       {func(in *Input) { in.Machine.MemoryLimit = 1 << 30 }, Warning, []want{{"memory", Warning, "lower --computers to 1"}}},
 		"unknown memory":      {func(in *Input) { in.Machine.MemoryTotal = 0 }, Warning, []want{{"memory", Warning, "/proc"}}},
 		"few open files":      {func(in *Input) { in.Machine.OpenFiles, in.Config.Computers = 600, 60 }, Warning, []want{{"open files", Warning, "to 848 or more"}, {"open files", Warning, "--computers to 39"}}},
-		"too few open files":  {func(in *Input) { in.Machine.OpenFiles = 100 }, Warning, []want{{"open files", Warning, "--computers to 1."}}},
+		"too few open files":  {func(in *Input) { in.Machine.OpenFiles = 100 }, Failure, []want{{"open files", Failure, "of a container)."}}},
 		"unknown open files":  {func(in *Input) { in.Machine.OpenFiles = 0 }, Warning, []want{{"open files", Warning, "/proc"}}},
 		"a closed folder":     {func(in *Input) { in.Data.Writable = false }, Failure, []want{{"data folder", Failure, "--data"}}},
 		"a full disk":         {func(in *Input) { in.Data.Free = 5 << 20 }, Warning, []want{{"data folder", Warning, "5 MiB free"}}},

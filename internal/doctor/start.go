@@ -40,9 +40,16 @@ func openFiles(limit int64, computers int) Finding {
 	f := good("open files", fmt.Sprintf("at most %d in a process; with %d computers the server may need %d, and one for each connection, its runner process %d",
 		limit, computers, server, process))
 	if need := max(server, process); limit < need {
-		fit := max(min((limit-serverFiles)/serverEach, (limit-runnerFiles)/runnerEach), 1)
-		f.Severity, f.Advice = Warning, fmt.Sprintf("Calls are refused where there are too few: raise the hard limit to %d or more (ulimit -Hn, LimitNOFILE= of a systemd unit, "+
-			"--ulimit nofile= of a container), or lower --computers to %d.", need, fit)
+		f.Severity = Warning
+		f.Advice = fmt.Sprintf("Calls are refused where there are too few: raise the hard limit to %d or more (ulimit -Hn, LimitNOFILE= of a systemd unit, "+
+			"--ulimit nofile= of a container)", need)
+		fit := min((limit-serverFiles)/serverEach, (limit-runnerFiles)/runnerEach)
+		if fit < 1 { // not even for one
+			f.Severity = Failure
+			f.Advice += "."
+		} else {
+			f.Advice += fmt.Sprintf(", or lower --computers to %d.", fit)
+		}
 	}
 	return f
 }
