@@ -75,7 +75,7 @@ open("/workspace/shared", "w").write("from does"); open(OUT + "/made.txt", "w").
   assert.equal(made.status, 'SUCCEEDED', made.text);
   assert.equal(
     made.stdout,
-    '/scripts/does/1 words True /workspace\ndata 0o40555 0\nmain.py 0o100444 0\nwords.txt 0o100444 0\n'.replaceAll('0o100444', made.stdout.includes('0o100555') ? '0o100555' : '0o100444') + 'Permission denied\n',
+    `/scripts/does/1 words True /workspace/.calls/${made.id}/home\n`+'data 0o40555 0\nmain.py 0o100444 0\nwords.txt 0o100444 0\n'.replaceAll('0o100444', made.stdout.includes('0o100555') ? '0o100555' : '0o100444') + 'Permission denied\n',
   );
   assert.deepEqual(made.artifacts.map((a) => [a.name, a.size, a.contentType, Buffer.from(a.content, 'base64').toString()]), [['made.txt', 4, 'text/plain; charset=utf-8', 'made']]);
   assert.equal((await python('print(open("/workspace/shared").read())')).stdout, 'from does\n');
@@ -85,17 +85,20 @@ open("/workspace/shared", "w").write("from does"); open(OUT + "/made.txt", "w").
 test('S2-verify: what one program leaves runs in no other package', { timeout: 120_000 }, async () => {
   for (const freshInterpreter of [false, true]) {
     await publish(`optional_${freshInterpreter}`, { 'main.py': 'import sys\ntry: import absent\nexcept ImportError as e: print(e, sys.path[-1])\n' }, { freshInterpreter });
-    await publish(`optional_node_${freshInterpreter}`, { 'main.js': "try { require('absent') } catch (e) { console.log(e.code) }\n" }, { freshInterpreter, entrypoint: ['node', 'main.js'] });
+    const js = "try { require('absent') } catch (e) { console.log(e.code) }\n";
+    await publish(`optional_node_${freshInterpreter}`, { 'main.js': js }, { freshInterpreter, entrypoint: ['node', 'main.js'] });
+    // What a package starts, and a library of the image that reads code from HOME.
+    await publish(`starts_${freshInterpreter}`, { 'main.py': 'import subprocess, reportlab.rl_config, os\nprint(subprocess.check_output(["node", "child.js"]), os.listdir(os.environ["HOME"]))\n', 'child.js': js }, { freshInterpreter });
   }
   const where = { run: (await server.createRun(null, { tools: [{ name: 'script__*' }] })).id };
   const planted = await python(`
 def put(path, text):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     open(path, "w").write(text)
-home = os.environ["HOME"]
-for d in home, "/workspace":
+for d in os.environ["HOME"], "/workspace":
     at = d + "/.local/lib/python%d.%d/site-packages/" % sys.version_info[:2]
     for name in "a.pth", "absent.py", "usercustomize.py": put(at + name, "import sys; print('planted')\\n")
+    for name in ".reportlab_mods", ".reportlab_settings": put(d + "/" + name, "print('planted')")
     put(d + "/package.json", '{"type": "module"')
     for n in "node_modules", ".node_modules", ".node_libraries": put(d + "/" + n + "/absent/index.js", "console.log('planted')")
 `, { where });
@@ -103,6 +106,7 @@ for d in home, "/workspace":
   for (const fresh of [false, true]) {
     assert.equal((await tool(`optional_${fresh}`, {}, { where })).text, "exit_code: 0\nstdout:\nNo module named 'absent' /usr/lib/python3/dist-packages\nstderr:\n\n");
     assert.equal((await tool(`optional_node_${fresh}`, {}, { where })).text, 'exit_code: 0\nstdout:\nMODULE_NOT_FOUND\nstderr:\n\n');
+    assert.equal((await tool(`starts_${fresh}`, {}, { where })).text, "exit_code: 0\nstdout:\nb'MODULE_NOT_FOUND\\n' []\nstderr:\n\n");
   }
   await allIsWell(where);
 });

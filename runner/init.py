@@ -29,7 +29,6 @@ _CALLS, _SCRIPTS = b"/workspace/.calls", b"/scripts"  # root's, whatever program
 _O_DIR = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 # Variables that an interpreter reads as it starts. A program that has other values gets an interpreter of its own.
 _SAME = {b"PYTHONUNBUFFERED": b"1", b"PYTHONDONTWRITEBYTECODE": b"1", b"LANG": b"C.UTF-8"}
-_PYTHON_LATER = b"PYTHONPATH", b"PYTHONNOUSERSITE"  # what _prepare heeds
 # The same of Node's: how their names begin, those that can be set later, and the environment of the node that waits.
 _NODE_READS = b"NODE_", b"UV_", b"LC_", b"LD_", b"ICU_", b"OPENSSL_", b"SSL_", b"MALLOC_", b"GLIBC_"
 _NODE_LATER = b"NODE_ENV", b"NODE_PATH"
@@ -721,7 +720,7 @@ def _become(num, data, some, fds):
         if real is not None and real != _PYTHON_REAL and limits[0] == 0:
             memory = _address_space(-1)
             if real == _node_path():
-                argv[1:1] = _node_options(memory) + [b"--no-global-search-paths"] * bool(_elsewhere(cwd, env))
+                argv[1:1] = _node_options(memory)
         _execute(found, argv, env)
     os.environ.clear()
     os.environb.update(env)
@@ -751,7 +750,7 @@ def _script(argv, env, found):
         if env.get(k) != v:
             return None
     for k in env:
-        if (k[:6] == b"PYTHON" and k not in _PYTHON_LATER and k not in _SAME) or k[:3] == b"LC_" or k[:3] == b"LD_" or k == b"GLIBC_TUNABLES":
+        if (k[:6] == b"PYTHON" and k != b"PYTHONPATH" and k not in _SAME) or k[:3] == b"LC_" or k[:3] == b"LD_" or k == b"GLIBC_TUNABLES":
             return None
     try:
         fd = os.open(argv[1], os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -786,12 +785,6 @@ def _node_path():
     return found and os.path.realpath(found)
 
 
-def _elsewhere(cwd, env):
-    """Whether node would look for a package's modules in folders of the home, where another program may have put some."""
-    home = env.get(b"HOME")
-    return cwd.startswith(_SCRIPTS + b"/") and home and any(os.path.lexists(os.path.join(home, n)) for n in (b".node_modules", b".node_libraries"))
-
-
 def _node_options(memory):
     """Node's heap ends before the computer's memory, which would take the computer along."""
     return [b"--max-old-space-size=%d" % (memory * 3 // 4 >> 20)]
@@ -801,7 +794,7 @@ def _hand_over(argv, env, cwd, fds):
     """Has the node that waits run the program, where that is as in one of its own; whether it does. Notes go to the init."""
     if len(argv) < 2 or argv[1][:1] in (b"-", b"") or env.get(b"LANG") != _NODE_ENV[b"LANG"] or not env.get(b"TZ"):
         return False
-    if any(k.startswith(_NODE_READS) and k not in _NODE_LATER for k in env) or _elsewhere(cwd, env):
+    if any(k.startswith(_NODE_READS) and k not in _NODE_LATER for k in env):
         return False
     found, file = _which(b"node", env), os.path.join(cwd, argv[1])
     if found is None or os.path.realpath(found) != _node_path() or not os.path.isfile(file):
@@ -863,7 +856,6 @@ def _prepare(argv, src):
             path.append(p)
     sys.path[:] = path
     site.USER_BASE = site.USER_SITE = None
-    site.ENABLE_USER_SITE = not os.environ.get("PYTHONNOUSERSITE")
     site.addusersitepackages(set(path))
     sys.path += [p for p in _BASE[cut:] if p not in sys.path]
     main = type(sys)("__main__")

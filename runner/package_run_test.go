@@ -125,24 +125,28 @@ func TestContainPlanted(t *testing.T) {
 	t.Parallel()
 	c := warmNode(t, runner.Spec{})
 	p, open, _ := runnertest.PackageOf("planted", 1, map[string]string{
-		"main.py": "import json, site, sys\ntry: import absent\nexcept ImportError as e: print(e)\n" +
-			"print(json.dumps([1]), site.ENABLE_USER_SITE, [p for p in sys.path if p.startswith(('/home', '/workspace', '/tmp'))])\n" +
-			"import subprocess\nprint(subprocess.run([sys.executable, '-c', 'import json; print(json.loads(\"1\"))'], cwd='/', capture_output=True))\n",
-		"main.js":  "try { require('absent') } catch (e) { console.log(e.code) }\nimport('absent').catch((e) => console.log(e.code))",
+		"main.py": "import json, os, subprocess, sys\ntry: import absent\nexcept ImportError as e: print(e)\n" +
+			"print(json.dumps([1]), [p for p in sys.path if p.startswith(('/home', '/workspace', '/tmp'))], os.listdir(os.path.expanduser('~')))\n" +
+			"for c in [sys.executable, '-c', 'import json; print(json.loads(\"1\"))'], ['node', 'child.js']: print(subprocess.run(c, capture_output=True))\n",
+		"child.js": "try { require('absent') } catch (e) { console.log(e.code) }\n",
+		"main.js":  "try { require('absent') } catch (e) { console.log(e.code) }\nconsole.log(require('child_process').execFileSync('node', ['child.js']).toString());\nimport('absent').catch((e) => console.log(e.code))",
 		"main.mjs": "import { createRequire } from 'node:module';\ntry { createRequire(import.meta.url)('absent') } catch (e) { console.log(e.code) }\ntry { await import('absent') } catch (e) { console.log(e.code) }",
 	})
-	ensure(t, c, p, open, 3)
+	ensure(t, c, p, open, 4)
 	planted := runnertest.Python(plants)
 	if res, out := runnertest.Run(t, c, planted); res.ExitCode != 0 || strings.Contains(out.Stdout.String(), " /workspace/") {
 		t.Fatalf("%+v %s%s", res, out.Stdout.String(), out.Stderr.String())
 	}
 	for _, k := range []struct{ file, want string }{
-		{"main.py", "No module named 'absent'\n[1] False []\nCompletedProcess(args=['/usr/bin/python3', '-c', 'import json; print(json.loads(\"1\"))'], returncode=0, stdout=b'1\\n', stderr=b'')\n"},
-		{"main.js", "MODULE_NOT_FOUND\nERR_MODULE_NOT_FOUND\n"}, {"main.mjs", "MODULE_NOT_FOUND\nERR_MODULE_NOT_FOUND\n"},
+		{"main.py", "No module named 'absent'\n[1] [] []\nCompletedProcess(args=['/usr/bin/python3', '-c', 'import json; print(json.loads(\"1\"))'], returncode=0, stdout=b'1\\n', stderr=b'')\n" +
+			"CompletedProcess(args=['node', 'child.js'], returncode=0, stdout=b'MODULE_NOT_FOUND\\n', stderr=b'')\n"},
+		{"main.js", "MODULE_NOT_FOUND\nMODULE_NOT_FOUND\n\nERR_MODULE_NOT_FOUND\n"}, {"main.mjs", "MODULE_NOT_FOUND\nERR_MODULE_NOT_FOUND\n"},
 	} {
 		for _, fresh := range []bool{false, true} {
 			call := runnertest.PackageCall(p, map[bool]string{true: "python3", false: "node"}[strings.HasSuffix(k.file, ".py")], k.file)
-			call.Env, call.Fresh = append(call.Env, "PYTHONNOUSERSITE=1"), fresh
+			home := runner.Calls + "/" + strings.ReplaceAll(k.file, ".", "_") + map[bool]string{true: "_fresh"}[fresh]
+			call.Files = append(call.Files, runner.FileChange{Op: runner.FileMkdir, Path: home + "/home", Mode: 0o755, UID: runner.ScriptUser, GID: runner.ScriptUser})
+			call.Env, call.Fresh = append(call.Env, "HOME="+home+"/home"), fresh
 			res, out := runnertest.Run(t, c, call)
 			if res.ExitCode != 0 || out.Stdout.String() != k.want || out.Stderr.Len() > 0 {
 				t.Errorf("%s, fresh %v: %+v\n%s%s\nand not\n%s", k.file, fresh, res, out.Stdout.String(), out.Stderr.String(), k.want)

@@ -422,7 +422,7 @@ func TestS2Cwd(t *testing.T) {
 			}
 			all := who.fake.Calls()
 			ran, own := all[len(all)-1].Call, runner.Calls+"/"+at[string](t, made, "id")
-			for _, want := range []string{"HOME=/workspace", "COLOUR=red", "ARTIFIC_ARGUMENTS=" + own + "/arguments.json", "ARTIFIC_OUTPUTS=" + own + "/outputs", "SCRIPTORIUM_RUN_ID=" + run, `GUILDS_SCRIPT_ARGS={"a":1}`} {
+			for _, want := range []string{"HOME=" + own + "/home", "COLOUR=red", "ARTIFIC_ARGUMENTS=" + own + "/arguments.json", "ARTIFIC_OUTPUTS=" + own + "/outputs", "SCRIPTORIUM_RUN_ID=" + run, `GUILDS_SCRIPT_ARGS={"a":1}`} {
 				if !strings.Contains("\n"+strings.Join(ran.Env, "\n")+"\n", "\n"+want+"\n") {
 					t.Errorf("%s is not among %q", want, ran.Env)
 				}

@@ -114,7 +114,7 @@ func (s *Service) execute(ctx context.Context, m *run.Machine, c *claimed, w *ou
 	defer filter.Close() //nolint:errcheck // a writer that takes no more has said so
 	p.secrets = secrets
 	process := p.process()
-	process.Files = append(append(m.Litter(process.Files[0].Path), changes...), process.Files...)
+	process.Files = append(append(m.Litter(p.litter()), changes...), process.Files...)
 	res, err := m.Call(ctx, process, runner.SinkFunc(func(stream runner.Stream, b []byte) error {
 		return filter.Write(output.Stream(stream), b)
 	}))

@@ -177,23 +177,21 @@ func TestS2Call(t *testing.T) {
 			if refused != "" {
 				t.Fatal(refused)
 			}
-			home := run.Workspace
-			if agentID != nil {
-				home = run.Home(w.agent)
-			}
 			c := w.Call(w.ctx, id, "script__deck", `{"title": 1.0e0, "slides": []}`)
 			expect(t, c, call.Refused, call.InvalidArguments, "Tool arguments were not valid.\n/title: type")
 			c = w.Call(w.ctx, id, "script__deck", `{"slides":[{"heading":"a"},{}],"title":"x"}`)
 			expect(t, c, call.Refused, call.InvalidArguments, "Tool arguments were not valid.\n/slides/1/heading: required")
 			c = w.Call(w.ctx, id, "script__deck", `{ "title" : "Q3" }`)
-			expect(t, c, call.Succeeded, "", "exit_code: 0\nstdout:\n{ \"title\" : \"Q3\" }python3\nmain.py\nwords\n"+home+"\nred\nstderr:\n\n")
+			expect(t, c, call.Succeeded, "", "exit_code: 0\nstdout:\n{ \"title\" : \"Q3\" }python3\nmain.py\nwords\n"+runner.Calls+"/"+c.ID+"/home\nred\nstderr:\n\n")
 			all := w.Fake.Calls()
 			ran := all[len(all)-1].Call
 			if ran.Dir != runner.Scripts+"/deck/1" {
 				t.Errorf("it ran in %s", ran.Dir)
 			}
-			if v, _ := env(ran, "PYTHONNOUSERSITE"); v != "1" {
-				t.Errorf("what other programs left is imported: PYTHONNOUSERSITE=%s", v)
+			if !slices.ContainsFunc(ran.Files, func(f runner.FileChange) bool {
+				return f.Op == runner.FileMkdir && f.Path == runner.Calls+"/"+c.ID+"/home" && f.UID == runner.ScriptUser
+			}) {
+				t.Errorf("its HOME is not made: %v", ran.Files)
 			}
 			if v, _ := env(ran, "ARTIFIC_OUTPUTS"); v != runner.Calls+"/"+c.ID+"/outputs" {
 				t.Errorf("outputs go to %s", v)

@@ -20,20 +20,20 @@ func folder(callID string) string { return runner.Calls + "/" + callID }
 type program struct {
 	callID, runID string
 	argv          []string
-	dir, home     string // where it starts, and its HOME
+	dir, home     string // where it starts, and its HOME; a package has one of its own
 	input         json.RawMessage
 	environment   map[string]string
 	secrets       map[string]string
 	timeout       time.Duration
 	fresh         bool // in an interpreter of its own
-	packaged      bool // nothing but the package's own files and the computer's libraries is imported (S2-verify)
+	packaged      bool // it is a package's
 }
 
 // process is what the computer is given: `python3 scripts/NAME.py` in the home, or a package's entrypoint in its folder (S2-cwd); the arguments on standard
 // input, in a file, and, where they fit, in a variable (S1-run, S1-stdin, S1-env, S2-argfile, S2-outdir).
 func (p program) process() runner.Call {
 	own := folder(p.callID)
-	return runner.Call{
+	c := runner.Call{
 		ID:    p.callID,
 		Argv:  p.argv,
 		Env:   p.env(),
@@ -47,6 +47,28 @@ func (p program) process() runner.Call {
 		Fresh:   p.fresh,
 		Outputs: own + "/outputs",
 	}
+	if p.packaged {
+		c.Files = append(c.Files, runner.FileChange{Op: runner.FileMkdir, Path: p.homeOf(), Mode: 0o755, UID: runner.ScriptUser, GID: runner.ScriptUser})
+	}
+	return c
+}
+
+// homeOf is the program's HOME. In an agent's home, and in /workspace, any program of the run may have left what others run without knowing it: modules that Python
+// and Node look for there, settings that are code. A package, which is exactly what was reviewed (S2-verify), finds an empty one.
+func (p program) homeOf() string {
+	if p.packaged {
+		return folder(p.callID) + "/home"
+	}
+	return p.home
+}
+
+// litter is what the call has in its folder and nobody needs when it has ended.
+func (p program) litter() []string {
+	litter := []string{folder(p.callID) + "/arguments.json"}
+	if p.packaged {
+		litter = append(litter, p.homeOf())
+	}
+	return litter
 }
 
 // env is the whole environment, sorted by name; nothing of the server's is in it.
@@ -54,7 +76,7 @@ func (p program) env() []string {
 	own := folder(p.callID)
 	env := []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin",
-		"HOME=" + p.home,
+		"HOME=" + p.homeOf(),
 		"LANG=C.UTF-8",
 		"TZ=UTC",
 		"PYTHONUNBUFFERED=1",
@@ -63,9 +85,6 @@ func (p program) env() []string {
 		"ARTIFIC_OUTPUTS=" + own + "/outputs",
 		"SCRIPTORIUM_RUN_ID=" + p.runID,
 		"SCRIPTORIUM_CALL_ID=" + p.callID,
-	}
-	if p.packaged { // or whatever another program left below HOME would run within this one
-		env = append(env, "PYTHONNOUSERSITE=1")
 	}
 	if len(scriptArgs)+len(p.input)+1 <= maxVariable {
 		env = append(env, scriptArgs+string(p.input))

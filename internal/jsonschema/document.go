@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -114,6 +115,30 @@ func (d *document) twice(n int) (name string, ok bool) {
 		}
 	}
 	return name, ok
+}
+
+// settle takes out the members that others of the same name have replaced, so that nothing passes over them again and again: a check counts what it
+// looks at, and they are not looked at.
+func (d *document) settle() {
+	if !slices.ContainsFunc(d.nodes, func(n node) bool { return n.shadowed }) {
+		return
+	}
+	moved := make([]uint32, len(d.nodes)+1) // by old number
+	kept := d.nodes[:0]                     // over those that were moved already
+	for n := 0; n < len(moved)-1; {
+		moved[n] = uint32(len(kept)) //nolint:gosec // a request has no gigabytes
+		if d.nodes[n].shadowed {
+			n = d.end(n)
+			continue
+		}
+		kept = append(kept, d.nodes[n])
+		n++
+	}
+	moved[len(moved)-1] = uint32(len(kept)) //nolint:gosec // as above
+	for i := range kept {
+		kept[i].next, kept[i].repeats = moved[kept[i].next], false
+	}
+	d.nodes = kept
 }
 
 // path answers the names and indexes that lead to a node.

@@ -11,6 +11,7 @@ func (s *Schema) Cost(arguments string) (steps, memory int, spent bool) {
 	if err != nil {
 		panic(err)
 	}
+	root.settle()
 	r := s.set.run(root, s.limits)
 	return r.meter.steps, r.meter.peak, r.spent
 }

@@ -277,3 +277,53 @@ func TestReading(t *testing.T) {
 		}
 	}
 }
+
+// TestSettle: of members of one name the last is left, with all in it, and a check meets no other.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":1,"b":[1,{"c":2}],"d":{}}`: `{"a":1,"b":[1,{"c":2}],"d":{}}`,
+		`{"a":1,"a":2}`:                  `{"a":2}`,
+		`{"a":{"b":[1,2,3],"b":{"c":1,"c":[]}},"x":[{"y":1,"y":"z"}],"a":3}`:  `{"x":[{"y":"z"}],"a":3}`,
+		`[{"a":[[1]],"b":1,"a":{"k":1,"k":{"l":[1,2]},"m":3}},{"e":1,"e":1}]`: `[{"b":1,"a":{"k":{"l":[1,2]},"m":3}},{"e":1}]`,
+		`{"p":{` + strings.Repeat(`"":[0,{"":1,"":2}],`, 1000) + `"x":0}}`:    `{"p":{"":[0,{"":2}],"x":0}}`,
+	} {
+		got, err := parse(json.RawMessage(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := parse(json.RawMessage(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.settle()
+		if shown(got, 0) != shown(alone, 0) || shown(got, 0) != want || len(got.nodes) != len(alone.nodes) {
+			t.Errorf("%.100s is\n%s, %d nodes, and not\n%s, %d nodes", text, shown(got, 0), len(got.nodes), shown(alone, 0), len(alone.nodes))
+		}
+	}
+}
+
+// shown is what a node holds, as its document tells it.
+func shown(d *document, n int) string {
+	var parts []string
+	for place, child := range d.children(n) {
+		part := shown(d, child)
+		if d.kind(n) == '{' {
+			part = `"` + d.name(child) + `":` + part
+		}
+		if parts = append(parts, part); place+1 != len(parts) {
+			return "another place"
+		}
+	}
+	switch inner := strings.Join(parts, ","); {
+	case len(parts) != d.size(n) && (d.kind(n) == '{' || d.kind(n) == '['):
+		return "another size"
+	case d.kind(n) == '{':
+		return "{" + inner + "}"
+	case d.kind(n) == '[':
+		return "[" + inner + "]"
+	case d.kind(n) == '"':
+		return `"` + d.text(n) + `"`
+	}
+	return d.text(n)
+}

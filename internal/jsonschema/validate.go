@@ -53,6 +53,7 @@ func (s *Schema) Validate(arguments json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("arguments are no JSON value: %w", err)
 	}
+	root.settle()
 	r := s.set.run(root, s.limits)
 	switch {
 	case r.spent:

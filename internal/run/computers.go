@@ -59,7 +59,7 @@ type Machine struct {
 	todo       []runner.FileChange             // to be made with the next call
 	packages   map[string][]script.VersionFile // of versions that were called, by their ids
 	homeLost   bool                            // the home that was kept could not be brought back
-	litter     string                          // the last call's arguments, to be removed with the next call
+	litter     []string                        // what the last call has in its folder, to be removed with the next call
 	folders    []string                        // of the calls on this computer, the running one's last
 }
 
@@ -244,14 +244,13 @@ func (m *Machine) ScriptChanges(ctx context.Context, name, versionID string) (ch
 	return []runner.FileChange{ScriptFile(m.Dir(), name, source)}, func() { m.files[name] = versionID }, nil
 }
 
-// Litter removes what the call before left in its folder, and notes what this one will.
-func (m *Machine) Litter(arguments string) []runner.FileChange {
-	before := m.litter
-	m.litter, m.folders = arguments, append(m.folders, path.Dir(arguments))
-	if before == "" {
-		return nil
+// Litter removes what the call before left in its folder, and notes what this one will: paths in its folder.
+func (m *Machine) Litter(paths []string) (changes []runner.FileChange) {
+	for _, before := range m.litter {
+		changes = append(changes, runner.FileChange{Op: runner.FileRemove, Path: before})
 	}
-	return []runner.FileChange{{Op: runner.FileRemove, Path: before}}
+	m.litter, m.folders = paths, append(m.folders, path.Dir(paths[0]))
+	return changes
 }
 
 // drop gives the computer up.
@@ -264,7 +263,7 @@ func (m *Machine) drop() {
 	if err := m.computer.Close(ctx); err != nil {
 		m.host.log.Warn("a computer could not be removed", "run", m.RunID, "error", err)
 	}
-	m.computer, m.todo, m.litter, m.folders = nil, nil, "", nil
+	m.computer, m.todo, m.litter, m.folders = nil, nil, nil, nil
 	clear(m.files)
 }
 
