@@ -302,3 +302,11 @@ test('after the run nothing of its computer is left', { timeout: 60_000 }, async
   await server.finishRun(run);
   await until(10_000, 'its computer is gone', async () => (await tool('well', {}, { where: {} })).status === 'SUCCEEDED');
 });
+
+test('a call behind one that left sockets nobody can close gets another computer', { timeout: 120_000 }, async () => {
+  const where = { run: (await server.createRun(null, { tools: [{ name: 'script__*' }] })).id };
+  const left = await python('import socket\na, b = socket.socketpair()\nsocket.send_fds(a, [b"x"], [b.fileno()])\nopen("/workspace/there", "w").close()\nprint("left")', { where });
+  assert.equal(left.text, 'exit_code: 0\nstdout:\nleft\nstderr:\n\n');
+  assert.equal((await python('print(os.path.exists("/workspace/there"))', { where })).text, 'exit_code: 0\nstdout:\nFalse\nstderr:\n\n');
+  await allIsWell(where);
+});

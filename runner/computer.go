@@ -40,6 +40,16 @@ func (c *computer) end(why error) {
 	})
 }
 
+// awaitEnd waits until a computer that is being ended is gone, if that is soon.
+func (c *computer) awaitEnd() {
+	t := time.NewTimer(endTime)
+	defer t.Stop()
+	select {
+	case <-c.done:
+	case <-t.C:
+	}
+}
+
 // take waits for the computer's turn, in order of coming.
 func (c *computer) take(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -178,6 +188,9 @@ func (c *computer) follow(ctx context.Context, call Call, sink Sink, pipes *pipe
 			answer = nil
 			pipes.hurry()
 		}
+	}
+	if resp.Ending { // who calls next sees that it is gone, and takes another one
+		c.awaitEnd()
 	}
 	isolation := c.isolation.ofCall(call, resp.Remaining)
 	switch err := c.fault(resp, call.Files); {
@@ -331,6 +344,9 @@ func (p *pipes) read(s Stream, f *os.File) {
 		}
 	})
 }
+
+// endTime bounds how long a call's answer waits for its computer's end.
+const endTime = 5 * time.Second
 
 // lastReads bounds a read once everything inside has ended: what is in a pipe is there at once, and then its end, unless the other end is held by
 // nobody, on its way through a socket.

@@ -199,3 +199,13 @@ func TestHashSeeds(t *testing.T) {
 		t.Errorf("a seed that is asked for: %s", fixed)
 	}
 }
+
+// TestThreads: a program may have nearly as many threads as processes.
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	c := newComputer(t, runner.Spec{})
+	res, out := runnertest.Run(t, c, runnertest.Python("import threading\ne = threading.Event()\nfor i in range(55): threading.Thread(target=e.wait).start()\nprint(threading.active_count())\ne.set()\n"))
+	if out.Stdout.String() != "56\n" || res.ExitCode != 0 {
+		t.Errorf("%+v %s%s", res, out.Stdout.String(), out.Stderr.String())
+	}
+}

@@ -447,7 +447,7 @@ func (e *execution) result(s string) response {
 	if e.reason != "" {
 		r.Reason = e.reason
 	}
-	return response{Result: r, Removed: e.removed, Remaining: int(v[5])}
+	return response{Result: r, Removed: e.removed, Remaining: int(v[5]), Ending: why != ""}
 }
 
 // missing reads m<removed> <index> …: what a package's folder lacks.

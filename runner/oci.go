@@ -122,8 +122,9 @@ func ociConfig(s Spec, r root, rootfs string) *specs.Spec {
 		Hostname: "computer",
 		Process: &specs.Process{
 			Args: []string{r.Python, "-c", bootstrap},
-			// What the init's interpreter reads as it starts, so that programs that run in it find it as a new one.
-			Env:             []string{"PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "LANG=C.UTF-8", "TZ=UTC", "HOME=/nonexistent", "PATH=/usr/bin:/bin"},
+			// What the init's interpreter reads as it starts, so that programs that run in it find it as a new one; and one arena of memory for all
+			// threads: each further one reserves 64 MiB of the address space.
+			Env:             []string{"PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "LANG=C.UTF-8", "TZ=UTC", "HOME=/nonexistent", "PATH=/usr/bin:/bin", "MALLOC_ARENA_MAX=1"},
 			Cwd:             "/",
 			Capabilities:    &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
 			NoNewPrivileges: true,

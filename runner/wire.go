@@ -78,6 +78,7 @@ type response struct {
 	Isolation   *Isolation    `json:",omitempty"` // of a computer that was started
 	Confinement *Confinement  `json:",omitempty"` // of a computer that was started
 	Remaining   int           `json:",omitempty"` // processes of the call, when its end was told
+	Ending      bool          `json:",omitempty"` // the computer is about to be gone: no other call is for it
 	Processes   []ProcessInfo `json:",omitempty"`
 }
 
