@@ -45,7 +45,7 @@ for p in "/proc/1/environ", "/proc/%d/environ" % os.getppid(): tries(p, open, p)
 libc.prctl(4, 1, 0, 0, 0)
 print(sorted(l.split("=")[0] for l in open("/proc/self/environ").read().split("\0") if l))
 `, says: "['HOME', 'LANG', 'PATH', 'PYTHONDONTWRITEBYTECODE', 'PYTHONUNBUFFERED', 'TZ']\n/proc/1/environ EACCES\n/proc/1/environ EACCES\n" +
-			"['HOME', 'LANG', 'PATH', 'PYTHONDONTWRITEBYTECODE', 'PYTHONUNBUFFERED', 'TZ']\n"},
+			"['HOME', 'LANG', 'MALLOC_ARENA_MAX', 'PATH', 'PYTHONDONTWRITEBYTECODE', 'PYTHONUNBUFFERED', 'TZ']\n"}, // what the init was given
 		{name: "the init", program: `
 for p in "environ", "mem", "maps", "fd/3", "fd/4", "fd", "root", "cwd", "exe", "auxv", "task/1/environ", "task/1/mem", "task/1/fd/3", "map_files": tries(p, open, "/proc/1/" + p)
 print(HOST["state"] in open("/proc/1/cmdline").read())
