@@ -1,12 +1,10 @@
 package graph_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,6 +22,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/event"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
 	"github.com/scriptorium-dev/scriptorium/internal/id"
+	"github.com/scriptorium-dev/scriptorium/internal/logtest"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 )
@@ -38,7 +37,7 @@ type edge struct {
 	*httptest.Server
 	t       *testing.T
 	handler *graph.Handler
-	logs    *lockedBuffer
+	logs    *logtest.Log
 
 	mu      sync.Mutex
 	revoked bool
@@ -52,31 +51,14 @@ type edge struct {
 	toolCall func(ctx context.Context, input call.ToolCallInput) (*call.ToolCallPayload, error)
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // start serves the edge; change, where it is not nil, changes the configuration.
 func start(t *testing.T, change func(*edge, *graph.Config)) *edge {
 	t.Helper()
-	e := &edge{t: t, logs: &lockedBuffer{}}
+	e := &edge{t: t, logs: &logtest.Log{}}
 	c := graph.Config{
 		Schema:       generated.NewExecutableSchema(generated.Config{Resolvers: root{e: e}}),
 		Authenticate: e.authenticate,
-		Logger:       slog.New(slog.NewTextHandler(e.logs, nil)),
+		Logger:       e.logs.Logger(),
 	}
 	if change != nil {
 		change(e, &c)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -13,11 +12,13 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/scriptorium-dev/scriptorium/internal/logtest"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
 )
@@ -213,24 +214,13 @@ type counted struct {
 	runner    *runner.Process
 	state     string
 	computers []runner.Computer
-	log       *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
+	log       *logtest.Log
 }
 
 func newCounted(t *testing.T, computers int) *counted {
 	t.Helper()
-	c := &counted{log: &lockedBuffer{}}
-	c.runner, c.state = newProcess(t, func(cfg *runner.Config) { cfg.Log = slog.New(slog.NewTextHandler(c.log, nil)) })
+	c := &counted{log: &logtest.Log{}}
+	c.runner, c.state = newProcess(t, func(cfg *runner.Config) { cfg.Log = c.log.Logger() })
 	for range computers {
 		c.computers = append(c.computers, runnertest.Start(t, c.runner, runner.Spec{}))
 	}
@@ -318,10 +308,9 @@ func (c *counted) goroutines(t *testing.T) int {
 	}
 	n := 0
 	eventually(t, 10*time.Second, "the runner process ends", func() bool {
-		c.log.mu.Lock()
-		defer c.log.mu.Unlock()
-		n = len(goroutine.FindAll(c.log.b.Bytes(), -1))
-		return len(hostProcesses(c.state)) == 0 && bytes.Contains(c.log.b.Bytes(), []byte("rflags"))
+		said := c.log.String()
+		n = len(goroutine.FindAllString(said, -1))
+		return len(hostProcesses(c.state)) == 0 && strings.Contains(said, "rflags")
 	})
 	return n
 }

@@ -1,51 +1,30 @@
 package runner_test
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/scriptorium-dev/scriptorium/internal/logtest"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
 )
 
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// said is what was logged since it was asked for the last time.
-func (l *lines) said() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.b.Reset()
-	return l.b.String()
-}
-
 // What goes away without having been closed leaves one line in the log, with its id; what is closed leaves none.
 func TestLostComputersAreLogged(t *testing.T) {
 	t.Parallel()
-	log := &lines{}
-	p, state := newProcess(t, func(c *runner.Config) { c.Log, c.Spares = slog.New(slog.NewTextHandler(log, nil)), 1 })
+	log := &logtest.Log{}
+	p, state := newProcess(t, func(c *runner.Config) { c.Log, c.Spares = log.Logger(), 1 })
 	start := func(id string) runner.Computer {
 		t.Helper()
 		return runnertest.Start(t, p, runner.Spec{ID: id, MemoryBytes: 64 << 20})
 	}
 	once := func(words ...string) {
 		t.Helper()
-		said := log.said()
+		said := log.Take()
 		var found int
 		for l := range strings.Lines(said) {
 			all := true
@@ -79,7 +58,7 @@ func TestLostComputersAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, other := start("one"), start("other")
-	if said := log.said(); strings.Contains(said, "closed") {
+	if said := log.Take(); strings.Contains(said, "closed") {
 		t.Errorf("of one that was closed it says %s", said)
 	}
 	if err := syscall.Kill(runner.PID(p), syscall.SIGKILL); err != nil {
@@ -92,7 +71,7 @@ func TestLostComputersAreLogged(t *testing.T) {
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if said := log.said(); strings.Contains(said, "next") || strings.Contains(said, "has ended") {
+	if said := log.Take(); strings.Contains(said, "next") || strings.Contains(said, "has ended") {
 		t.Errorf("of a runner that was closed it says %s", said)
 	}
 }

@@ -1,36 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/scriptorium-dev/scriptorium/internal/logtest"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
 )
-
-// syncBuffer is a log that may be read while it is written.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
 
 // A server that finds less of isolation than it was told that there must be makes no computer: calls are answered the fixed sentence, the
 // deployment has no image, and the log says once what is missing.
@@ -53,8 +34,8 @@ func TestLessIsolationThanConfigured(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			log := &syncBuffer{}
-			s := &testServer{server: &server{config: c, log: slog.New(slog.NewTextHandler(log, nil)), runner: make(c)}}
+			log := &logtest.Log{}
+			s := &testServer{server: &server{config: c, log: log.Logger(), runner: make(c)}}
 			s.begin(t)
 			_, why := s.words.host.Report(t.Context())
 			if why == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/database/databasetest"
 	"github.com/scriptorium-dev/scriptorium/internal/key"
+	"github.com/scriptorium-dev/scriptorium/internal/logtest"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 )
 
@@ -245,15 +246,15 @@ func TestS2MinTime(t *testing.T) {
 func TestOutOfMemoryAndLost(t *testing.T) {
 	t.Parallel()
 	d := databasetest.New(t, database.SQLite)
-	log := &lines{}
-	w := newWorld(t, d, calltest.Options{Log: log.log()})
+	log := &logtest.Log{}
+	w := newWorld(t, d, calltest.Options{Log: log.Logger()})
 	w.Save(w.ctx, w.agent, "memory", "#fake: out a\n#fake: memory\n", "")
 	w.Save(w.ctx, w.agent, "lost", "#fake: out b\n#fake: lost\n", "")
 	r := w.Run(w.ctx, w.agent)
 	expect(t, w.Script(w.ctx, r, "memory"), call.Failed, call.OutOfMemory, "The script was stopped: it used more memory than it may.\nstdout:\na\nstderr:\n\n")
 	gone := w.Script(w.ctx, r, "lost")
 	expect(t, gone, call.Lost, call.ComputerLost, "The computer was lost before the script finished.\nstdout:\nb\nstderr:\n\n")
-	log.sayLost(t, gone)
+	sayLost(t, log, gone)
 	if c := w.Script(w.ctx, r, "plain"); c.Status != call.Failed || len(w.Fake.Started()) != 3 {
 		t.Errorf("the next call: %s, %d computers", c.Status, len(w.Fake.Started()))
 	}

@@ -1,9 +1,7 @@
 package call_test
 
 import (
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/call"
 	"github.com/scriptorium-dev/scriptorium/internal/call/calltest"
 	"github.com/scriptorium-dev/scriptorium/internal/fault"
+	"github.com/scriptorium-dev/scriptorium/internal/logtest"
 	"github.com/scriptorium-dev/scriptorium/internal/page"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
@@ -62,36 +61,16 @@ func (w *world) setScripting(t *testing.T, on bool) {
 	}
 }
 
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) log() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
-
 // sayLost fails unless there is one line for each of the calls, and none for others, that says that it is lost.
-func (l *lines) sayLost(t *testing.T, calls ...*call.Call) {
+func sayLost(t *testing.T, log *logtest.Log, calls ...*call.Call) {
 	t.Helper()
-	said := func() string {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.b.String()
-	}
-	calltest.Eventually(t, "the log says that the calls are lost", func() bool { return strings.Count(said(), "a call is lost") >= len(calls) })
+	calltest.Eventually(t, "the log says that the calls are lost", func() bool { return strings.Count(log.String(), "a call is lost") >= len(calls) })
 	for _, c := range calls {
-		if strings.Count(said(), `msg="a call is lost" call=`+c.ID+" run="+*c.RunID+" error=") != 1 {
-			t.Errorf("of %s the log says %s", c.ID, said())
+		if strings.Count(log.String(), `msg="a call is lost" call=`+c.ID+" run="+*c.RunID+" error=") != 1 {
+			t.Errorf("of %s the log says %s", c.ID, log.String())
 		}
 	}
-	if n := strings.Count(said(), "a call is lost"); n != len(calls) {
-		t.Errorf("of %d lost calls the log says %s", len(calls), said())
+	if n := strings.Count(log.String(), "a call is lost"); n != len(calls) {
+		t.Errorf("of %d lost calls the log says %s", len(calls), log.String())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/call/calltest"
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/database/databasetest"
+	"github.com/scriptorium-dev/scriptorium/internal/logtest"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 	"github.com/scriptorium-dev/scriptorium/runner"
 	"github.com/scriptorium-dev/scriptorium/runner/runnertest"
@@ -170,17 +171,15 @@ func TestHomeNotKept(t *testing.T) {
 	t.Parallel()
 	databasetest.Each(t, func(t *testing.T, d *database.DB) {
 		slow := &slowHomes{Fake: newFake(), gate: make(chan struct{})}
-		log := &lines{}
-		w := newWorld(t, d, calltest.Options{Runner: slow, Log: log.log()})
+		log := &logtest.Log{}
+		w := newWorld(t, d, calltest.Options{Runner: slow, Log: log.Logger()})
 		agents, runs := w.keepers(t, 1)
 		answered := w.finishAll(t, runs)
 		calltest.Eventually(t, "the home is read", func() bool { n, _, _ := slow.began(); return n == 1 })
 		w.exec(t, "UPDATE runs SET owner = 'another', owner_token = owner_token + 1 WHERE id = $1", runs[0])
 		close(slow.gate)
 		calltest.Eventually(t, "the log says so", func() bool {
-			log.mu.Lock()
-			defer log.mu.Unlock()
-			return strings.Contains(log.b.String(), "an agent's home could not be kept")
+			return strings.Contains(log.String(), "an agent's home could not be kept")
 		})
 		w.exec(t, "UPDATE runs SET owner = '' WHERE id = $1", runs[0])
 		answered.Wait()

@@ -12,6 +12,7 @@ import (
 	"github.com/scriptorium-dev/scriptorium/internal/database"
 	"github.com/scriptorium-dev/scriptorium/internal/database/databasetest"
 	"github.com/scriptorium-dev/scriptorium/internal/event/eventtest"
+	"github.com/scriptorium-dev/scriptorium/internal/logtest"
 	"github.com/scriptorium-dev/scriptorium/internal/output"
 	"github.com/scriptorium-dev/scriptorium/internal/run"
 )
@@ -155,10 +156,10 @@ func TestKilledServer(t *testing.T) {
 		w := newWorld(t, d, calltest.Options{Blobs: blobs})
 		r := w.Run(w.ctx, w.agent)
 		running, waiting := crashed(t, w, r, "server-a", "'2999-01-01 00:00:00+00:00'", spool, blobs)
-		log := &lines{}
-		next := calltest.New(t, d, calltest.Options{Blobs: blobs, Spool: spool, Recover: true, Run: run.Config{Server: "server-a"}, Log: log.log()})
+		log := &logtest.Log{}
+		next := calltest.New(t, d, calltest.Options{Blobs: blobs, Spool: spool, Recover: true, Run: run.Config{Server: "server-a"}, Log: log.Logger()})
 		c := next.Ended(w.ctx, running)
-		log.sayLost(t, running, waiting)
+		sayLost(t, log, running, waiting)
 		expect(t, c, call.Lost, call.ComputerLost, lost+"\nstdout:\nprinted before the crash\nstderr:\n\n")
 		expect(t, next.Ended(w.ctx, waiting), call.Lost, call.ComputerLost, lost)
 		got, err := follow(w.ctx, next, w.v.Organization.ID, c.ID, nil, nil)
@@ -182,8 +183,8 @@ func TestExpiredLease(t *testing.T) {
 	w := newWorld(t, d, calltest.Options{Blobs: blobs})
 	r := w.Run(w.ctx, w.agent)
 	running, waiting := crashed(t, w, r, "server-a", "'2999-01-01 00:00:00+00:00'", t.TempDir(), blobs)
-	log := &lines{}
-	other := calltest.New(t, d, calltest.Options{Blobs: blobs, Log: log.log()})
+	log := &logtest.Log{}
+	other := calltest.New(t, d, calltest.Options{Blobs: blobs, Log: log.Logger()})
 	third := other.Begin(w.ctx, r, "script_run", `{"name":"plain"}`)
 	if c := third; c.Status != call.Queued {
 		t.Errorf("a call for the owner: %s", c.Status)
@@ -195,7 +196,7 @@ func TestExpiredLease(t *testing.T) {
 	w.exec(t, "UPDATE runs SET owner_until = '2001-01-01 00:00:00+00:00' WHERE id = $1", r)
 	expect(t, other.Ended(w.ctx, running), call.Lost, call.ComputerLost, lost+"\nstdout:\n\nstderr:\n\n")
 	expect(t, other.Ended(w.ctx, waiting), call.Lost, call.ComputerLost, lost)
-	log.sayLost(t, running, waiting, third)
+	sayLost(t, log, running, waiting, third)
 	if c := other.Script(w.ctx, r, "plain"); c.Status != call.Failed {
 		t.Errorf("the next call: %s %s", c.Status, code(c))
 	}
