@@ -28,11 +28,9 @@ func NewBare(runsc, image, folder, source string) (*Bare, error) {
 	}
 	held.Close()
 	if image != "" {
-		i, err := openImage(image)
-		if err != nil {
+		if err := CheckImage(image); err != nil {
 			return nil, err
 		}
-		i.close()
 	}
 	r, err := findRoot(image)
 	if err != nil {

@@ -192,6 +192,11 @@ func (c *computer) follow(ctx context.Context, call Call, sink Sink, pipes *pipe
 	if resp.Ending { // who calls next sees that it is gone, and takes another one
 		c.awaitEnd()
 	}
+	return c.conclude(call, resp, sinkErr)
+}
+
+// conclude is what a call's answer means, where its output went to a sink that may have failed.
+func (c *computer) conclude(call Call, resp *response, sinkErr error) (Result, error) {
 	isolation := c.isolation.ofCall(call, resp.Remaining)
 	switch err := c.fault(resp, call.Files); {
 	case sinkErr != nil:
@@ -261,22 +266,21 @@ type chunk struct {
 // newPipes makes them. Only our ends are non-blocking: programs expect streams that are not.
 func newPipes() (*pipes, error) {
 	p := &pipes{chunks: make(chan chunk), stop: make(chan struct{})}
-	for i, ours := range []**os.File{&p.payload, &p.stdin, &p.stdout, &p.stderr} {
-		mine, other, err := halfPipe(i < 2)
+	for _, ours := range []**os.File{&p.stdin, &p.stdout, &p.stderr, &p.payload} { // the three come in their own places
+		mine, other, err := halfPipe(ours == &p.stdin || ours == &p.payload)
 		if err != nil {
 			p.close()
 			return nil, err
 		}
 		*ours = mine
 		p.theirs = append(p.theirs, other)
-		if i > 0 { // the program, which is not root, may open it again by its name, as /dev/stdin
+		if ours != &p.payload { // the program, which is not root, may open it again by its name, as /dev/stdin
 			if err := unix.Fchmod(rawFd(other), 0o666); err != nil {
 				p.close()
 				return nil, err
 			}
 		}
 	}
-	p.theirs = append(p.theirs[1:], p.theirs[0]) // the three come in their own places
 	grow(p.payload)
 	return p, nil
 }

@@ -132,7 +132,7 @@ func (s *Service) bring(ctx context.Context, m *run.Machine, c *claimed) (p prog
 		timeout: time.Duration(c.TimeoutSeconds) * time.Second, fresh: c.fresh,
 	}
 	if c.entrypoint != nil {
-		p.argv, p.packaged, made = c.entrypoint, true, func() {}
+		p.argv, p.packaged, p.home, made = c.entrypoint, true, packageHome(c.ID), func() {}
 		p.dir, err = m.Package(ctx, run.Package{Name: c.script, Number: c.number, VersionID: *c.VersionID})
 		return p, nil, made, err
 	}

@@ -20,7 +20,7 @@ func folder(callID string) string { return runner.Calls + "/" + callID }
 type program struct {
 	callID, runID string
 	argv          []string
-	dir, home     string // where it starts, and its HOME; a package has one of its own
+	dir, home     string // where it starts, and its HOME
 	input         json.RawMessage
 	environment   map[string]string
 	secrets       map[string]string
@@ -48,25 +48,20 @@ func (p program) process() runner.Call {
 		Outputs: own + "/outputs",
 	}
 	if p.packaged {
-		c.Files = append(c.Files, runner.FileChange{Op: runner.FileMkdir, Path: p.homeOf(), Mode: 0o755, UID: runner.ScriptUser, GID: runner.ScriptUser})
+		c.Files = append(c.Files, runner.FileChange{Op: runner.FileMkdir, Path: p.home, Mode: 0o755, UID: runner.ScriptUser, GID: runner.ScriptUser})
 	}
 	return c
 }
 
-// homeOf is the program's HOME. In an agent's home, and in /workspace, any program of the run may have left what others run without knowing it: modules that Python
-// and Node look for there, settings that are code. A package, which is exactly what was reviewed (S2-verify), finds an empty one.
-func (p program) homeOf() string {
-	if p.packaged {
-		return folder(p.callID) + "/home"
-	}
-	return p.home
-}
+// packageHome is the HOME of a call of a package. In an agent's home, and in /workspace, any program of the run may have left what others run without knowing it:
+// modules that Python and Node look for there, settings that are code. A package, which is exactly what was reviewed (S2-verify), finds an empty one.
+func packageHome(callID string) string { return folder(callID) + "/home" }
 
 // litter is what the call has in its folder and nobody needs when it has ended.
 func (p program) litter() []string {
 	litter := []string{folder(p.callID) + "/arguments.json"}
 	if p.packaged {
-		litter = append(litter, p.homeOf())
+		litter = append(litter, p.home)
 	}
 	return litter
 }
@@ -76,7 +71,7 @@ func (p program) env() []string {
 	own := folder(p.callID)
 	env := []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin",
-		"HOME=" + p.homeOf(),
+		"HOME=" + p.home,
 		"LANG=C.UTF-8",
 		"TZ=UTC",
 		"PYTHONUNBUFFERED=1",

@@ -71,12 +71,17 @@ func countLive(ctx context.Context, tx *database.Tx, organizationID, agentID str
 	return n, nil
 }
 
+// among is the condition of the organization's scripts: deleted ones where wanted.
+func among(deleted bool) string {
+	if deleted {
+		return "s.organization_id = $1"
+	}
+	return live
+}
+
 // byIDs reads scripts of the organization, deleted ones and those of drafts alone where wanted.
 func byIDs(ctx context.Context, q *database.Querier, organizationID string, ids []string, deleted, drafts bool) ([]*Script, error) {
-	where := live
-	if deleted {
-		where = "s.organization_id = $1"
-	}
+	where := among(deleted)
 	if !drafts {
 		where += published
 	}
@@ -86,10 +91,7 @@ func byIDs(ctx context.Context, q *database.Querier, organizationID string, ids 
 
 // ownDrafts reads scripts that nothing is published of, as they are with what the key wrote of them alone.
 func ownDrafts(ctx context.Context, q *database.Querier, organizationID, keyID string, ids []string, deleted bool) ([]*Script, error) {
-	where := live
-	if deleted {
-		where = "s.organization_id = $1"
-	}
+	where := among(deleted)
 	columns := strings.NewReplacer("s.latest_version_id", "v.id", "s.latest_number", "v.number", "s.updated_at", "v.created_at").Replace(scriptColumns)
 	const newest = `(SELECT MAX(o.number) FROM versions o WHERE o.organization_id = $1 AND o.script_id = s.id AND o.author_key_id = $2)`
 	return readScripts(ctx, q, "SELECT "+columns+", 1 FROM scripts s JOIN versions v ON v.script_id = s.id AND v.organization_id = s.organization_id WHERE "+where+

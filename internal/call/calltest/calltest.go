@@ -67,6 +67,20 @@ type Server struct {
 	Calls     *call.Service
 }
 
+// configure fills in what a server needs to be told.
+func (o *Options) configure() {
+	if o.Run.Server == "" {
+		o.Run.Server = id.New("srv")
+	}
+	if o.Run.Drain == 0 {
+		o.Run.Drain = time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Run.Log, o.Call.Log = o.Log, o.Log
+}
+
 // New starts a server, which is stopped with the test.
 func New(t testing.TB, d *database.DB, o Options) *Server {
 	t.Helper()
@@ -88,24 +102,15 @@ func New(t testing.TB, d *database.DB, o Options) *Server {
 		}
 		o.Runner = s.Fake
 	}
-	if o.Run.Server == "" {
-		o.Run.Server = id.New("srv")
-	}
-	if o.Run.Drain == 0 {
-		o.Run.Drain = time.Second
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	o.Run.Log, o.Call.Log = o.Log, o.Log
+	o.configure()
 	var err error
 	s.Output, err = output.Open(output.Options{Dir: o.Spool, Bus: s.Bus, Blobs: s.Blobs})
 	s.check(err)
 	once := idempotency.NewService(d)
 	s.Agents = agent.NewService(d, once)
-	s.Scripts = script.NewService(d, s.Agents, change.NewService(d, s.Bus), once, file.NewService(d, s.Blobs))
-	s.Secrets = secret.NewService(d, s.Agents)
 	s.Files = file.NewService(d, s.Blobs)
+	s.Scripts = script.NewService(d, s.Agents, change.NewService(d, s.Bus), once, s.Files)
+	s.Secrets = secret.NewService(d, s.Agents)
 	s.Artifacts = artifact.NewService(d, s.Files)
 	s.Keys = key.NewService(d, organization.NewService(d))
 	o.Run.Blobs, o.Run.Files = s.Blobs, s.Files
